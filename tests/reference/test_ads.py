@@ -30,9 +30,9 @@ NOT_THERE = Absent(Status.unavailable("Cluster a does not exist"), is_gone=True)
 def packed(*messages: Any) -> list[Packed]:
     anys = []
     for message in messages:
-        one = Packed()
-        one.Pack(message)
-        anys.append(one)
+        resource = Packed()
+        resource.Pack(message)
+        anys.append(resource)
     return anys
 
 
@@ -77,8 +77,8 @@ def test_nothing_is_sent_before_the_stream_is_up() -> None:
 
 def test_time_runs_from_the_request_on() -> None:
     ads, hasty = Ads(XdsRules()), Ads(XdsRules(time_runs=lambda _: True))
-    for one in (ads, hasty):
-        one.subscribe(Kind.CLUSTER, "a")
+    for client in (ads, hasty):
+        client.subscribe(Kind.CLUSTER, "a")
     timer = StartTimer(Kind.CLUSTER, "a")
     assert (ads.due(), hasty.due(), hasty.due()) == ([], [timer], [])
     assert timer in ads.stream_started()
@@ -88,16 +88,16 @@ def test_time_runs_from_the_request_on() -> None:
 def test_types_of_which_nothing_is_wanted_are_not_mentioned() -> None:
     """An empty list would ask for every Listener and Cluster."""
     ads = subscribed("a")
-    assert [one.kind for one in requests(ads.stream_started())] == [Kind.CLUSTER]
+    assert [request.kind for request in requests(ads.stream_started())] == [Kind.CLUSTER]
 
 
 def test_the_node_is_in_the_first_request_of_each_stream_only() -> None:
     ads = Ads(XdsRules())
     ads.subscribe(Kind.LISTENER, "l")
     ads.subscribe(Kind.CLUSTER, "a")
-    assert [one.has_node for one in requests(ads.stream_started())] == [True, False]
+    assert [request.has_node for request in requests(ads.stream_started())] == [True, False]
     ads.stream_ended(BROKEN)
-    assert [one.has_node for one in requests(ads.stream_started())] == [True, False]
+    assert [request.has_node for request in requests(ads.stream_started())] == [True, False]
 
 
 def test_ack() -> None:
@@ -163,7 +163,7 @@ def test_a_bad_resource_leaves_the_good_one_before_it_in_use() -> None:
 def test_an_equal_resource_is_no_news() -> None:
     ads = subscribed("a")
     respond(ads, "1", good("a"))
-    assert not [one for one in respond(ads, "2", good("a")) if isinstance(one, Changed)]
+    assert not [output for output in respond(ads, "2", good("a")) if isinstance(output, Changed)]
 
 
 def test_a_name_twice_in_a_response_is_bad() -> None:
@@ -174,7 +174,9 @@ def test_a_name_twice_in_a_response_is_bad() -> None:
 def test_what_nobody_asked_for_is_ignored() -> None:
     ads = subscribed("a")
     outputs = respond(ads, "1", good("a"), good("stranger"))
-    assert [one for one in outputs if isinstance(one, Changed)] == [Changed(Kind.CLUSTER, "a")]
+    assert [output for output in outputs if isinstance(output, Changed)] == [
+        Changed(Kind.CLUSTER, "a")
+    ]
 
 
 def test_a_response_of_an_unknown_type_is_ignored() -> None:
@@ -269,7 +271,7 @@ def test_a_stream_that_broke_is_news_only_if_it_had_not_answered(*, answered: bo
     ads = subscribed("a", "b")
     if answered:
         respond(ads, "1", good("b"))
-    news = [one for one in ads.stream_ended(BROKEN) if isinstance(one, Changed)]
+    news = [output for output in ads.stream_ended(BROKEN) if isinstance(output, Changed)]
     assert bool(news) != answered
 
 

@@ -52,7 +52,9 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> list[list[str] | OSError]:
         answer = script.pop(0) if len(script) > 1 else script[0]
         if isinstance(answer, OSError):
             raise answer
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, int(port))) for one in answer]
+        return [
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, int(port))) for address in answer
+        ]
 
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
     return script
@@ -81,7 +83,7 @@ async def test_failures_are_tried_again_by_backoff(answers: list[list[str] | OSE
     told: list[Result] = []
     name = follow("host:1", told)
     await until(lambda: len(told) == 4)
-    assert [isinstance(one, Status) for one in told] == [True, True, True, False]
+    assert [isinstance(outcome, Status) for outcome in told] == [True, True, True, False]
     assert "no such name" in getattr(told[0], "details", "")
     name.close()
 

@@ -25,9 +25,9 @@ MANIFEST = Path(adapters.__file__).parent / "reference" / "client.toml"
 CITED = re.compile(r"\bA\d+-[A-Z]+-\d\d\b")
 
 
-def differences(one: Rules, other: Rules) -> set[str]:
+def differences(rules: Rules, other: Rules) -> set[str]:
     names = (field.name for field in fields(Rules))
-    return {name for name in names if getattr(one, name) is not getattr(other, name)}
+    return {name for name in names if getattr(rules, name) is not getattr(other, name)}
 
 
 def test_seed_is_the_defaults() -> None:
@@ -82,8 +82,8 @@ def test_every_clause_that_is_cited_exists() -> None:
 
 
 def test_every_rule_of_a42_is_found_by_its_id() -> None:
-    cited = {one for text in sources().values() for one in CITED.findall(text)}
+    cited = {match for text in sources().values() for match in CITED.findall(text)}
     clauses = {clause.id for clause in catalogue.load().only("A42")}
     # How a Cluster is validated is not among the rules of an edition.
-    missing = {one for one in clauses - cited if not one.startswith("A42-CDS-")}
+    missing = {clause for clause in clauses - cited if not clause.startswith("A42-CDS-")}
     assert not missing, sorted(missing)

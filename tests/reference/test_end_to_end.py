@@ -129,7 +129,7 @@ async def test_channels_share_a_stream_and_its_last_one_leaves_nothing_subscribe
     await rig.serve(*await rig.addresses(1))
     client = rig.client()
     first, second = rig.channel(client), rig.channel(client)
-    assert [(await call(one)).code for one in (first, second)] == ["OK", "OK"]
+    assert [(await call(channel)).code for channel in (first, second)] == ["OK", "OK"]
     opened = [e for e in rig.plane.transcript.events if type(e).__name__ == "StreamOpened"]
     assert len(opened) == 1
     first.close()
@@ -137,15 +137,15 @@ async def test_channels_share_a_stream_and_its_last_one_leaves_nothing_subscribe
 
 
 async def test_routes_move_to_another_cluster_and_the_old_one_is_let_go(rig: Rig) -> None:
-    one, two = await rig.addresses(2)
-    await rig.serve(one)
+    first, two = await rig.addresses(2)
+    await rig.serve(first)
     await rig.plane.set(
         made.eds_cluster("other"),
         made.endpoints("other", place(two)),
     )
     channel = rig.channel()
     held = start(channel, kept_open=True, deadline=None)
-    assert await held.host() == one
+    assert await held.host() == first
     await rig.route_to("other")
     await rig.plane.transcript.subscribed(Kind.CLUSTER, "other", deadline=DEADLINE)
     assert (await call(channel)).code == "OK"
@@ -211,8 +211,8 @@ async def test_drops(rig: Rig) -> None:
 async def test_circuit_breaking_counts_over_channels(rig: Rig) -> None:
     await rig.serve(*await rig.addresses(1), max_requests=3)
     client = rig.client()
-    one, two = rig.channel(client), rig.channel(client)
-    held = [start(channel, kept_open=True, deadline=None) for channel in (one, two, one)]
+    first, two = rig.channel(client), rig.channel(client)
+    held = [start(channel, kept_open=True, deadline=None) for channel in (first, two, first)]
     for outcome in held:
         await outcome.host()
     assert (await call(two)).code == "UNAVAILABLE"

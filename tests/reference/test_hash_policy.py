@@ -46,8 +46,8 @@ def is_random(policies: list[HashPolicy], metadata: Metadata, rules: Rules = SEE
 def envoy(*hashes: int) -> int:
     """Combine as the pseudo-code of A42 does."""
     combined, *rest = hashes
-    for one in rest:
-        combined = (((combined << 1) | (combined >> 63)) & (2**64 - 1)) ^ one
+    for value in rest:
+        combined = (((combined << 1) | (combined >> 63)) & (2**64 - 1)) ^ value
     return combined
 
 
@@ -112,7 +112,7 @@ def test_policies_without_a_result_leave_no_trace() -> None:
 )
 def test_terminal(listed: str, sent: str, current: str, first_wording: str) -> None:
     policies: list[HashPolicy] = [
-        header(one[0], terminal=one.endswith("!")) for one in listed.split()
+        header(word[0], terminal=word.endswith("!")) for word in listed.split()
     ]
     metadata = tuple((name, f"value of {name}") for name in sent)
     for rules, names in ((SEED.rules, current), (SEED_2021.rules, first_wording)):
@@ -144,7 +144,7 @@ def test_rewrite(regex: str, substitution: str, value: str, rewritten: str) -> N
 
 
 def action(*fields: dict[str, Any]) -> Any:
-    policies = [route_components_pb2.RouteAction.HashPolicy(**one) for one in fields]
+    policies = [route_components_pb2.RouteAction.HashPolicy(**field) for field in fields]
     return route_components_pb2.RouteAction(hash_policy=policies).hash_policy
 
 

@@ -13,13 +13,13 @@ NEAR = Locality("near")
 def load(
     cluster: str, issued: int, succeeded: int, *, progress: int = 0, drops: int = 0
 ) -> ClusterLoad:
-    one = LocalityLoad(
+    locality = LocalityLoad(
         locality=NEAR, issued=issued, succeeded=succeeded, errors=0, in_progress=progress
     )
     return ClusterLoad(
         cluster=cluster,
         service_name="s",
-        localities=(one,) if issued or succeeded or progress else (),
+        localities=(locality,) if issued or succeeded or progress else (),
         dropped=drops,
         dropped_by_category=(("d", drops),) if drops else (),
     )
@@ -54,7 +54,7 @@ def test_clusters_that_are_not_asked_for_go_on_gathering() -> None:
     lrs = Lrs(counted, 0.0)
     lrs.response(["a"], wants_all=False, interval=1.0)
     counted.loads = [load("a", 1, 1), load("b", 2, 1, progress=1, drops=2)]
-    assert [one.load.cluster for one in lrs.report(10.0)] == ["a"]
+    assert [load_report.load.cluster for load_report in lrs.report(10.0)] == ["a"]
     counted.loads = [load("b", 1, 2, drops=1)]
     assert lrs.report(20.0) == []
     lrs.response(["b"], wants_all=False, interval=1.0)
@@ -100,7 +100,7 @@ def test_by_the_rules_of_another_client() -> None:
     counted = Counted()
     rules = LoadStreamRules(
         asked_for=lambda known, _names, _all: known,
-        is_told=lambda one: bool(one.issued),
+        is_told=lambda locality: bool(locality.issued),
         told_time=lambda _since, asked, begun: asked + begun,
         time_to_report=lambda interval: interval / 2,
         load_outlives_a_stream=False,

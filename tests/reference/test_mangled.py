@@ -167,7 +167,7 @@ def _scalar(field: Any, rng: random.Random) -> Any:
     if field.cpp_type not in RANGES:
         return rng.choice([0.0, -1.5, 1e300, float("nan"), float("inf")])
     least, end = RANGES[field.cpp_type]
-    number = rng.choice([one for one in NUMBERS if least <= one < end])
+    number = rng.choice([candidate for candidate in NUMBERS if least <= candidate < end])
     return bool(number) if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL else number
 
 
@@ -177,9 +177,9 @@ def answered(kind: Kind, packed: list[Packed]) -> None:
     ads.subscribe(kind, "x")
     ads.stream_started()
     outputs = ads.response(kind.type_url, "1", "n", packed)
-    (request,) = [one for one in outputs if isinstance(one, Request)]
+    (request,) = [output for output in outputs if isinstance(output, Request)]
     read = read_resources(kind, packed, XdsRules())
-    assert (request.error is None) == all(isinstance(one, Good) for one in read)
+    assert (request.error is None) == all(isinstance(resource, Good) for resource in read)
     assert request.error is None or request.error
     outcome = ads.outcome(kind, "x")
     if outcome is not None and not isinstance(outcome, Absent):
@@ -217,15 +217,15 @@ def balance(leaf: Leaf, found: LeafEndpoints, edition: Edition) -> None:
     update = aggregates.make_update("x", None, [(leaf, found)], PriorityNames(), edition.rules)
     manager = ClusterManager(tools)
     below = tuple(
-        type(one)(
-            addresses=one.addresses,
-            weight=one.weight,
-            locality=one.locality,
-            locality_weight=one.locality_weight,
-            hash_key=one.hash_key,
-            path=("x", *one.path),
+        type(endpoint)(
+            addresses=endpoint.addresses,
+            weight=endpoint.weight,
+            locality=endpoint.locality,
+            locality_weight=endpoint.locality_weight,
+            hash_key=endpoint.hash_key,
+            path=("x", *endpoint.path),
         )
-        for one in update.endpoints
+        for endpoint in update.endpoints
     )
     actions = manager.update(
         Update(config=ClusterManagerConfig(children={"x": update.config}), endpoints=below)
@@ -284,4 +284,4 @@ def test_responses(type_url: str, version: str, nonce: str, packed: list[Packed]
     ads.stream_started()
     outputs = ads.response(type_url, version, nonce, packed)
     known = type_url in {kind.type_url for kind in Kind}
-    assert len([one for one in outputs if isinstance(one, Request)]) == known
+    assert len([output for output in outputs if isinstance(output, Request)]) == known

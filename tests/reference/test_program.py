@@ -23,11 +23,11 @@ PROGRAM = [sys.executable, "-I", "-m", "client_under_test.reference"]
 
 async def test_the_doctor_finds_nothing(tmp_path: Path) -> None:
     findings = await examine(prepare(find("reference")), folder=tmp_path)
-    assert not [one for one in findings if one.verdict == "wrong"]
-    skipped = [one for one in findings if one.verdict == "skipped"]
-    assert {one.check for one in skipped} <= {"host-names", "name-server"}
+    assert not [finding for finding in findings if finding.verdict == "wrong"]
+    skipped = [finding for finding in findings if finding.verdict == "skipped"]
+    assert {check.check for check in skipped} <= {"host-names", "name-server"}
     # Only a machine that refuses a mount or port 53 may skip these two checks.
-    assert all(re.search(NOT_HERE, one.seen) for one in skipped), skipped
+    assert all(re.search(NOT_HERE, check.seen) for check in skipped), skipped
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ DOMAINS = ("foo.bar.com", "*.bar.com", "*-bar.com", "foo.*", "foo.bar.*", "*")
     ],
 )
 def test_hosts(name: str, domain: str) -> None:
-    hosts = tuple(VirtualHost((one,), ()) for one in DOMAINS)
+    hosts = tuple(VirtualHost((pattern,), ()) for pattern in DOMAINS)
     found = find_host(RouteConfiguration(hosts), name)
     assert found is not None
     assert found.domains == (domain,)

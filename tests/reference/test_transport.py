@@ -139,9 +139,9 @@ class Watched:
 
 @pytest.fixture
 async def watched(scripted: Scripted) -> AsyncIterator[Watched]:
-    one = Watched(scripted.address)
-    yield one
-    one.subchannel.close()
+    connection = Watched(scripted.address)
+    yield connection
+    connection.subchannel.close()
 
 
 class Answer:

@@ -72,8 +72,8 @@ async def test_what_left_the_tree_is_let_go_when_the_new_one_is_complete(
     await served_by(channel, second)
     await let_go(rig, Kind.CLUSTER, "a")
     await let_go(rig, Kind.ENDPOINTS, "a")
-    asked = [one for one in rig.plane.transcript.events if hasattr(one, "resource_names")]
-    assert all(len(one.resource_names) == len({*one.resource_names}) for one in asked)
+    asked = [event for event in rig.plane.transcript.events if hasattr(event, "resource_names")]
+    assert all(len(request.resource_names) == len({*request.resource_names}) for request in asked)
 
 
 @pytest.mark.parametrize("edition", EDITIONS)
@@ -194,7 +194,7 @@ async def test_hundreds_of_leaves(rig: Rig, edition: str) -> None:
     names = [f"leaf-{number}" for number in range(300)]
     await rig.plane.set(
         made.aggregate_cluster("top", *names),
-        *(one for name in names[:-1] for one in leaf(name)),
+        *(resource for name in names[:-1] for resource in leaf(name)),
         *leaf(names[-1], last),
     )
     await rig.route_to("top")

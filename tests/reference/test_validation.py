@@ -47,22 +47,22 @@ RULES = XdsRules(certificate_providers=frozenset({"known"}))
 def read(kind: Kind, message: Any, rules: XdsRules = RULES) -> Good | Bad:
     packed = Packed()
     packed.Pack(message)
-    (one,) = read_resources(kind, [packed], rules)
-    return one
+    (resource,) = read_resources(kind, [packed], rules)
+    return resource
 
 
 def value(kind: Kind, message: Any) -> Any:
-    one = read(kind, message)
-    assert isinstance(one, Good), one.words
-    return one.value
+    resource = read(kind, message)
+    assert isinstance(resource, Good), resource.words
+    return resource.value
 
 
 def refused(kind: Kind, message: Any, name: str, *words: str) -> None:
-    one = read(kind, message)
-    assert isinstance(one, Bad)
-    assert one.name == name
+    resource = read(kind, message)
+    assert isinstance(resource, Bad)
+    assert resource.name == name
     for word in (name, *words):
-        assert word in one.words
+        assert word in resource.words
 
 
 def changed(message: Any, change: Change) -> Any:
@@ -88,7 +88,7 @@ def ring(change: Change) -> Any:
 
 
 def outliers(change: Change) -> Any:
-    return changed(made.eds_cluster("c"), lambda one: change(one.outlier_detection))
+    return changed(made.eds_cluster("c"), lambda cluster: change(cluster.outlier_detection))
 
 
 def dns(change: Change) -> Any:
@@ -120,7 +120,7 @@ def identified(context: Any, provider: str) -> Any:
 
 
 def aggregate(change: Change) -> Any:
-    return changed(made.aggregate_cluster("c", "a"), lambda one: change(one.cluster_type))
+    return changed(made.aggregate_cluster("c", "a"), lambda cluster: change(cluster.cluster_type))
 
 
 @pytest.mark.parametrize(
@@ -310,7 +310,9 @@ def test_the_service_name_is_of_eds_only() -> None:
 
 def test_what_is_wrong_can_be_overlooked_and_found() -> None:
     def overlooks(message: Any, found: Any) -> Any:
-        kept = [one for one in found if one[0] != "cluster_type.typed_config.clusters"]
+        kept = [
+            complaint for complaint in found if complaint[0] != "cluster_type.typed_config.clusters"
+        ]
         return [*kept, ("name", "is bad")] if message.name == "bad" else kept
 
     rules = XdsRules(wrong_with_cluster=overlooks)
@@ -319,9 +321,9 @@ def test_what_is_wrong_can_be_overlooked_and_found() -> None:
     assert isinstance(found, Good)
     assert isinstance(found.value, Aggregate)
     assert found.value.clusters == ()
-    one = read(Kind.CLUSTER, made.eds_cluster("bad"), rules)
-    assert isinstance(one, Bad)
-    assert one.words == "Cluster bad: name: is bad"
+    resource = read(Kind.CLUSTER, made.eds_cluster("bad"), rules)
+    assert isinstance(resource, Bad)
+    assert resource.words == "Cluster bad: name: is bad"
 
 
 def test_an_xdstp_name_needs_a_service_name() -> None:
@@ -539,7 +541,7 @@ def overload(change: Change) -> Any:
         ),
         (endpoints(place(), place()), "endpoints[1].locality: is twice in priority 0"),
         (
-            endpoints(changed(place(), lambda one: one.ClearField("locality"))),
+            endpoints(changed(place(), lambda message: message.ClearField("locality"))),
             "endpoints[0].locality: is missing",
         ),
         (
@@ -560,27 +562,35 @@ def overload(change: Change) -> Any:
             "weights of the localities of priority 0",
         ),
         (endpoints(place(made.endpoint("localhost:1"))), "'localhost' is no IP address"),
-        (member(lambda one: one.ClearField("endpoint")), "lb_endpoints[0].endpoint: is missing"),
         (
-            member(lambda one: one.endpoint.address.pipe.SetInParent()),
+            member(lambda message: message.ClearField("endpoint")),
+            "lb_endpoints[0].endpoint: is missing",
+        ),
+        (
+            member(lambda message: message.endpoint.address.pipe.SetInParent()),
             "lb_endpoints[0].endpoint.address.socket_address: is missing",
         ),
         (
-            member(lambda one: set_port(one.endpoint.address.socket_address, 65536)),
+            member(lambda message: set_port(message.endpoint.address.socket_address, 65536)),
             "socket_address.port_value: 65536",
         ),
         (
-            member(lambda one: one.endpoint.address.socket_address.ClearField("port_value")),
+            member(
+                lambda message: message.endpoint.address.socket_address.ClearField("port_value")
+            ),
             "socket_address.port_value: 0",
         ),
         (
-            member(lambda one: one.endpoint.additional_addresses.add()),
+            member(lambda message: message.endpoint.additional_addresses.add()),
             "additional_addresses[0].address: is missing",
         ),
-        (overload(lambda one: one.ClearField("category")), "drop_overloads[0].category"),
-        (overload(lambda one: one.ClearField("drop_percentage")), "drop_percentage: is missing"),
+        (overload(lambda message: message.ClearField("category")), "drop_overloads[0].category"),
         (
-            overload(lambda one: setattr(one.drop_percentage, "denominator", 9)),
+            overload(lambda message: message.ClearField("drop_percentage")),
+            "drop_percentage: is missing",
+        ),
+        (
+            overload(lambda message: setattr(message.drop_percentage, "denominator", 9)),
             "drop_overloads[0].denominator: 9",
         ),
     ],
@@ -621,9 +631,9 @@ def test_endpoints_that_are_not_healthy_are_not_used(health: str) -> None:
     [(50, 0, 500_000), (50, 1, 5_000), (50, 2, 50), (200, 0, 1_000_000)],
 )
 def test_denominators_of_drops(numerator: int, denominator: int, per_million: int) -> None:
-    def change(one: Any) -> None:
-        one.drop_percentage.numerator = numerator
-        one.drop_percentage.denominator = denominator
+    def change(category: Any) -> None:
+        category.drop_percentage.numerator = numerator
+        category.drop_percentage.denominator = denominator
 
     message = overload(change)
     (drop,) = value(Kind.ENDPOINTS, message).drops
@@ -671,27 +681,31 @@ def filters(*names: str, optional: bool = False) -> Change:
     [
         (
             changed(
-                made.listener("l", route_config="r"), lambda one: one.ClearField("api_listener")
+                made.listener("l", route_config="r"),
+                lambda message: message.ClearField("api_listener"),
             ),
             "api_listener.api_listener: nothing instead of an HttpConnectionManager",
         ),
         (
             changed(
                 made.listener("l", route_config="r"),
-                lambda one: setattr(one.api_listener.api_listener, "value", b"\x0f"),
+                lambda message: setattr(message.api_listener.api_listener, "value", b"\x0f"),
             ),
             "is no HttpConnectionManager",
         ),
-        (listener(lambda one: one.ClearField("rds")), "route_specifier"),
-        (listener(lambda one: one.scoped_routes.SetInParent()), "route_specifier"),
+        (listener(lambda message: message.ClearField("rds")), "route_specifier"),
+        (listener(lambda message: message.scoped_routes.SetInParent()), "route_specifier"),
         (
-            listener(lambda one: setattr(one.rds, "route_config_name", "")),
+            listener(lambda message: setattr(message.rds, "route_config_name", "")),
             "rds.route_config_name: must not be empty",
         ),
-        (listener(lambda one: one.rds.ClearField("config_source")), "rds.config_source"),
-        (listener(lambda one: setattr(one, "xff_num_trusted_hops", 1)), "xff_num_trusted_hops"),
+        (listener(lambda message: message.rds.ClearField("config_source")), "rds.config_source"),
         (
-            listener(lambda one: one.original_ip_detection_extensions.add()),
+            listener(lambda message: setattr(message, "xff_num_trusted_hops", 1)),
+            "xff_num_trusted_hops",
+        ),
+        (
+            listener(lambda message: message.original_ip_detection_extensions.add()),
             "original_ip_detection_extensions",
         ),
         (listener(filters()), "http_filters: must have the router"),
@@ -722,51 +736,60 @@ def routes(change: Change) -> Any:
 
 
 def with_header(**of: Any) -> Any:
-    return routes(lambda one: one.match.headers.add(**{"name": "h", **of}))
+    return routes(lambda message: message.match.headers.add(**{"name": "h", **of}))
 
 
 @pytest.mark.parametrize(
     ("message", "words"),
     [
         (
-            routes(lambda one: one.match.ClearField("prefix")),
+            routes(lambda message: message.match.ClearField("prefix")),
             "virtual_hosts[0].routes[0].match.path_specifier",
         ),
-        (routes(lambda one: setattr(one.match.safe_regex, "regex", "(")), "safe_regex.regex"),
-        (routes(lambda one: one.route.ClearField("cluster")), "route.cluster_specifier"),
-        (routes(lambda one: setattr(one.route, "cluster", "")), "route.cluster"),
         (
-            routes(lambda one: one.route.weighted_clusters.SetInParent()),
+            routes(lambda message: setattr(message.match.safe_regex, "regex", "(")),
+            "safe_regex.regex",
+        ),
+        (routes(lambda message: message.route.ClearField("cluster")), "route.cluster_specifier"),
+        (routes(lambda message: setattr(message.route, "cluster", "")), "route.cluster"),
+        (
+            routes(lambda message: message.route.weighted_clusters.SetInParent()),
             "weighted_clusters.clusters: weights add up to 0",
         ),
         (
-            routes(lambda one: one.route.hash_policy.append(made.hash_header("h", regex="("))),
+            routes(
+                lambda message: message.route.hash_policy.append(made.hash_header("h", regex="("))
+            ),
             "header.regex_rewrite.pattern.regex",
         ),
         (with_header(), "match.headers[0].header_match_specifier"),
         (with_header(name="", exact_match="x"), "match.headers[0].name"),
         (
-            routes(lambda one: setattr(one.match.runtime_fraction.default_value, "denominator", 9)),
+            routes(
+                lambda message: setattr(
+                    message.match.runtime_fraction.default_value, "denominator", 9
+                )
+            ),
             "runtime_fraction.default_value",
         ),
         (
             changed(
                 made.route_configuration("r", cluster="c"),
-                lambda one: one.virtual_hosts[0].ClearField("domains"),
+                lambda message: message.virtual_hosts[0].ClearField("domains"),
             ),
             "virtual_hosts[0].domains",
         ),
         (
             changed(
                 made.route_configuration("r", cluster="c"),
-                lambda one: one.virtual_hosts[0].domains.append("a*b"),
+                lambda message: message.virtual_hosts[0].domains.append("a*b"),
             ),
             "'a*b' is no pattern",
         ),
         (
             changed(
                 made.route_configuration("r", cluster="c"),
-                lambda one: one.virtual_hosts.add(name="x", domains=["*"]),
+                lambda message: message.virtual_hosts.add(name="x", domains=["*"]),
             ),
             "virtual_hosts[1].domains: * is there twice",
         ),
@@ -779,9 +802,9 @@ def test_bad_routes(message: Any, words: str) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        lambda one: one.match.query_parameters.add(name="q"),
-        lambda one: one.match.connect_matcher.SetInParent(),
-        lambda one: setattr(one.route, "cluster_header", "h"),
+        lambda message: message.match.query_parameters.add(name="q"),
+        lambda message: message.match.connect_matcher.SetInParent(),
+        lambda message: setattr(message.route, "cluster_header", "h"),
     ],
 )
 def test_routes_that_ask_for_what_there_is_not_are_passed_by(change: Change) -> None:
@@ -793,9 +816,12 @@ def test_weighted_clusters() -> None:
     weighted = route_components_pb2.WeightedCluster()
     for name, weight in (("a", 1), ("b", 0), ("c", 3)):
         set_value(weighted.clusters.add(name=name).weight, weight)
-    message = routes(lambda one: one.route.weighted_clusters.CopyFrom(weighted))
+    message = routes(lambda message: message.route.weighted_clusters.CopyFrom(weighted))
     (host,) = value(Kind.ROUTE, message).virtual_hosts
-    assert [(one.name, one.weight) for one in host.routes[0].clusters] == [("a", 1), ("c", 3)]
+    assert [(cluster.name, cluster.weight) for cluster in host.routes[0].clusters] == [
+        ("a", 1),
+        ("c", 3),
+    ]
 
 
 # Any resource.
@@ -815,12 +841,12 @@ def test_wrapped_wrongly() -> None:
 
 
 def test_another_type() -> None:
-    one = read(Kind.CLUSTER, made.endpoints("e"))
-    assert isinstance(one, Bad)
-    assert "ClusterLoadAssignment, not a Cluster" in one.words
+    resource = read(Kind.CLUSTER, made.endpoints("e"))
+    assert isinstance(resource, Bad)
+    assert "ClusterLoadAssignment, not a Cluster" in resource.words
 
 
 def test_no_name() -> None:
-    one = read(Kind.CLUSTER, made.eds_cluster(""))
-    assert isinstance(one, Bad)
-    assert "the Cluster has no name" in one.words
+    resource = read(Kind.CLUSTER, made.eds_cluster(""))
+    assert isinstance(resource, Bad)
+    assert "the Cluster has no name" in resource.words

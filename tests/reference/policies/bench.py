@@ -76,7 +76,7 @@ class Bench:
         self, endpoints: Sequence[Endpoint | str], config: PolicyConfig | None = None
     ) -> None:
         self.config = config or self.config
-        listed = tuple(endpoint(one) if isinstance(one, str) else one for one in endpoints)
+        listed = tuple(endpoint(item) if isinstance(item, str) else item for item in endpoints)
         self.take(self.policy.update(Update(config=self.config, endpoints=listed)))
 
     def tell(self, event: Event) -> None:
@@ -103,12 +103,14 @@ class Bench:
 
     def _all_from(self, before: State, after: State, addresses: Sequence[str]) -> None:
         for address in addresses:
-            (subchannel,) = (one for one in self.live if one.address == address)
+            (subchannel,) = (
+                subchannel for subchannel in self.live if subchannel.address == address
+            )
             assert self.live[subchannel] is before
             self.change(subchannel, after)
 
     def fire(self, purpose: str) -> Timer:
-        timer = next(one for one in self.timers if one.purpose == purpose)
+        timer = next(pending for pending in self.timers if pending.purpose == purpose)
         self.timers.remove(timer)
         self.tell(TimerFired(timer))
         return timer
@@ -157,7 +159,7 @@ class Bench:
         return {subchannel.address: state for subchannel, state in self.live.items()}
 
     def running(self, purpose: str) -> int:
-        return sum(one.purpose == purpose for one in self.timers)
+        return sum(timer.purpose == purpose for timer in self.timers)
 
     def take_attempts(self) -> list[str]:
         taken, self.attempts = self.attempts, []

@@ -57,8 +57,8 @@ class Course:
         for _ in range(self.dice.randrange(1, 3)):
             numbers = self.dice.sample(range(9), self.dice.randrange(4))
             endpoints = tuple(
-                Endpoint(addresses=(f"e:{one}", f"f:{one}")[: self.dice.randrange(1, 3)])
-                for one in numbers
+                Endpoint(addresses=(f"e:{number}", f"f:{number}")[: self.dice.randrange(1, 3)])
+                for number in numbers
             )
             zone = Locality(zone=self.dice.choice("xyz"))
             listed = LocalityEndpoints(locality=zone, weight=2, endpoints=endpoints)
@@ -81,7 +81,7 @@ class Course:
 
     def change_one(self) -> None:
         following = {CONNECTING: (READY, FAILED, FAILED), READY: (IDLE,), FAILED: (IDLE,)}
-        moving = [one for one, state in self.bench.live.items() if state is not IDLE]
+        moving = [live for live, state in self.bench.live.items() if state is not IDLE]
         if moving:
             subchannel = self.dice.choice(moving)
             state = self.dice.choice(following[self.bench.live[subchannel]])
@@ -92,8 +92,8 @@ class Course:
 @pytest.mark.parametrize(
     "rules",
     [
-        pytest.param(one.rules, id=one.name)
-        for one in (SEED, SEED_2021, edition("seed+A61"), edition("seed+A62"), MODERN)
+        pytest.param(version.rules, id=version.name)
+        for version in (SEED, SEED_2021, edition("seed+A61"), edition("seed+A62"), MODERN)
     ],
 )
 def test_any_course(rules: Rules, seed: int) -> None:

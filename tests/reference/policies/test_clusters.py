@@ -66,8 +66,8 @@ def aggregate(name: str, *clusters: str) -> Aggregate:
 
 def found(*addresses: str, locality: Locality = NEAR, weight: int = 1) -> LeafEndpoints:
     endpoints = tuple(endpoint(address) for address in addresses)
-    one = LocalityEndpoints(locality=locality, weight=weight, endpoints=endpoints)
-    return LeafEndpoints(priorities=((one,),))
+    group = LocalityEndpoints(locality=locality, weight=weight, endpoints=endpoints)
+    return LeafEndpoints(priorities=((group,),))
 
 
 def test_a37_priorities_of_all_leaves_under_the_policy_of_the_aggregate() -> None:
@@ -88,7 +88,7 @@ def test_a37_priorities_of_all_leaves_under_the_policy_of_the_aggregate() -> Non
     )
     assert (second.config.cluster, second.config.child) == ("D", PickFirstConfig())
     assert not second.ignore_reresolution
-    assert [one.addresses for one in update.endpoints] == [("b:1",), ("d:1",), ("d:2",)]
+    assert [entry.addresses for entry in update.endpoints] == [("b:1",), ("d:1",), ("d:2",)]
 
 
 def test_a75_a_policy_for_each_leaf() -> None:
@@ -108,7 +108,7 @@ def test_a61_dns_is_one_endpoint_under_any_policy() -> None:
     dns = Leaf(name="D", policy=RING, dns_name="name:80")
     leaves = [(dns, found_by_dns(["d:1", "d:2"], MODERN.rules))]
     update = make_update("D", None, leaves, PriorityNames(), MODERN.rules)
-    assert [one.addresses for one in update.endpoints] == [("d:1", "d:2")]
+    assert [entry.addresses for entry in update.endpoints] == [("d:1", "d:2")]
     assert update.endpoints[0].locality == Locality()
 
 
@@ -146,7 +146,9 @@ def test_another_list_of_leaves_is_switched_gracefully_by_a37_only(rules: Rules)
     def update(*listed: str) -> Update:
         leaves = [(leaf(name), found(f"{name}:1")) for name in listed]
         made = make_update("A", aggregate("A", *listed), leaves, names, rules)
-        below = tuple(msgspec.structs.replace(one, path=("A", *one.path)) for one in made.endpoints)
+        below = tuple(
+            msgspec.structs.replace(entry, path=("A", *entry.path)) for entry in made.endpoints
+        )
         return Update(config=ClusterManagerConfig(children={"A": made.config}), endpoints=below)
 
     rules = replace(rules, policy_source=lambda _aggregate, _leaf: TURNS)
@@ -181,7 +183,7 @@ def test_endpoints_of_a_priority() -> None:
         LocalityEndpoints(locality=FAR, weight=0, endpoints=(endpoint("c:1"),)),
     ]
     made = endpoints_of(localities, ("p",), SEED.rules)
-    assert [(one.addresses, one.weight) for one in made] == [(("a:1",), 6), (("b:1",), 3)]
+    assert [(entry.addresses, entry.weight) for entry in made] == [(("a:1",), 6), (("b:1",), 3)]
     assert made[0].locality == NEAR
     assert made[0].locality_weight == 3
     assert made[0].path == ("p",)
@@ -261,7 +263,7 @@ def test_circuit_breaking_is_shared_and_ends() -> None:
     assert isinstance(bench.pick(), Complete)
     (load,) = ledger.take()
     assert (load.dropped, load.dropped_by_category) == (1, ())
-    assert sum(one.issued for one in load.localities) == 2
+    assert sum(locality.issued for locality in load.localities) == 2
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def known(*clusters: Cluster) -> dict[str, Cluster]:
 def leaves(root: str, clusters: dict[str, Cluster], rules: Rules) -> list[str]:
     found = discover(root, clusters, rules)
     assert found.failure is None
-    return [one.name for one in found.leaves]
+    return [entry.name for entry in found.leaves]
 
 
 @pytest.mark.parametrize("rules", BOTH)
@@ -56,7 +56,7 @@ def test_leaves_in_order_and_once(rules: Rules) -> None:
         aggregate("A", "B", "C"), leaf("B"), aggregate("C", "D", "B", "E"), leaf("D"), leaf("E")
     )
     found = discover("A", clusters, rules)
-    assert [one.name for one in found.leaves] == ["B", "D", "E"]
+    assert [entry.name for entry in found.leaves] == ["B", "D", "E"]
     assert found.names == ("A", "B", "C", "D", "E")
     assert not found.waiting
 
@@ -83,7 +83,7 @@ def test_missing(
 ) -> None:
     for rules, expected in ((SEED.rules, seed), (edition("seed+A74").rules, a74)):
         found = discover("A", known(*clusters), rules)
-        outcome = found.failure or [one.name for one in found.leaves]
+        outcome = found.failure or [entry.name for entry in found.leaves]
         assert outcome == expected
 
 
@@ -160,7 +160,7 @@ def test_a37_what_does_not_exist_fails_whatever_else_is_wrong() -> None:
 def test_a74_an_error_is_passed_over_too(*, in_force: bool) -> None:
     clusters = known(aggregate("A", "B", "C"), leaf("B"), refused("C"))
     found = discover("A", clusters, edition("seed+A74").rules, in_force=in_force)
-    assert [one.name for one in found.leaves] == ["B"]
+    assert [entry.name for entry in found.leaves] == ["B"]
 
 
 def test_another_order() -> None:
@@ -180,7 +180,7 @@ def test_another_order() -> None:
 def test_whose_load_is_reported(rule: object, reported: list[bool]) -> None:
     rules = replace(SEED.rules, reports_load=rule)  # type: ignore[arg-type]
     clusters = known(aggregate("A", "B", "C"), leaf("B", reported=True), leaf("C"))
-    assert [one.reported for one in discover("A", clusters, rules).leaves] == reported
+    assert [entry.reported for entry in discover("A", clusters, rules).leaves] == reported
     (alone,) = discover("B", clusters, rules).leaves
     assert alone.reported
 

@@ -32,7 +32,9 @@ def started(rules: Rules, policy: PolicyConfig = RING, priorities: int = 2) -> B
     names = [f"p{number}" for number in range(priorities)]
     config = configured(*names, policy=policy)
     bench = Bench(config, rules)
-    bench.update([endpoint(f"{name}:{one}", path=(name,)) for name in names for one in (1, 2)])
+    bench.update(
+        [endpoint(f"{name}:{number}", path=(name,)) for name in names for number in (1, 2)]
+    )
     return bench
 
 
@@ -59,8 +61,8 @@ def started(rules: Rules, policy: PolicyConfig = RING, priorities: int = 2) -> B
 def test_choice(children: str, a42: failover.Choice, a56: failover.Choice) -> None:
     letters = {"I": IDLE, "C": CONNECTING, "R": READY, "F": FAILED}
     views = [
-        None if one == "?" else ChildView(letters[one[0]], timer_runs=one.endswith("*"))
-        for one in children.split()
+        None if word == "?" else ChildView(letters[word[0]], timer_runs=word.endswith("*"))
+        for word in children.split()
     ]
     assert failover.choose_by_a42(views) == a42
     assert failover.choose_by_a56(views) == a56
@@ -121,7 +123,7 @@ def test_failover_at_once_when_two_have_failed(rules: Rules) -> None:
     assert not bench.running("failover")
     assert bench.state is IDLE
     bench.pick(1)
-    (second,) = (one for one in bench.attempts if one.startswith("p1"))
+    (second,) = (attempt for attempt in bench.attempts if attempt.startswith("p1"))
     bench.ready(second)
     assert bench.served_by(1) == second
 
@@ -170,7 +172,7 @@ def test_each_stalled_priority_takes_its_time(rules: Rules) -> None:
     bench = started(rules, TURNS, priorities=3)
     bench.fire("failover")
     assert bench.running("failover") == 1
-    assert not any(one.startswith("p2") for one in bench.attempts)
+    assert not any(attempt.startswith("p2") for attempt in bench.attempts)
     bench.fire("failover")
     bench.ready("p2:1")
     assert bench.served_by() == "p2:1"
@@ -206,7 +208,9 @@ def test_no_timer_after_failure(rules: Rules) -> None:
     bench.ready(lower)
     # An update takes one of the failed ones away: CONNECTING again, but no time for it.
     addresses = {"p0": (kept, "p0:3"), "p1": ("p1:1", "p1:2")}
-    bench.update([endpoint(one, path=(name,)) for name in addresses for one in addresses[name]])
+    bench.update(
+        [endpoint(address, path=(name,)) for name in addresses for address in addresses[name]]
+    )
     assert not bench.running("failover")
     assert bench.served_by(1) == lower
 

@@ -41,11 +41,11 @@ def test_entries(pairs: dict[str, int], minimum: int, maximum: int, counts: list
 
 
 def test_places_are_hashes_of_key_and_number() -> None:
-    one = made({"10.0.0.1:80": 1}, 3)
+    made_ring = made({"10.0.0.1:80": 1}, 3)
     expected = sorted(
         xxhash.xxh64_intdigest(f"10.0.0.1:80_{number}".encode()) for number in range(3)
     )
-    assert list(one.hashes) == expected
+    assert list(made_ring.hashes) == expected
 
 
 @pytest.mark.parametrize(
@@ -63,12 +63,12 @@ def test_walk_meets_each_once_and_wraps() -> None:
 @given(st.lists(st.integers(1, 1000), min_size=1, max_size=8), st.integers(1, 200))
 def test_shares_fit_weights(listed: list[int], minimum: int) -> None:
     pairs = {f"10.0.0.{number}:80": weight for number, weight in enumerate(listed)}
-    one = made(pairs, minimum, 2000)
-    assert list(one.hashes) == sorted(one.hashes)
-    counts = Counter(one.owners)
-    assert len(one.owners) <= 2000
+    made_ring = made(pairs, minimum, 2000)
+    assert list(made_ring.hashes) == sorted(made_ring.hashes)
+    counts = Counter(made_ring.owners)
+    assert len(made_ring.owners) <= 2000
     for owner, weight in enumerate(listed):
-        assert abs(counts[owner] - len(one.owners) * weight / sum(listed)) <= 2
+        assert abs(counts[owner] - len(made_ring.owners) * weight / sum(listed)) <= 2
 
 
 def test_order_of_the_list_does_not_matter() -> None:
@@ -106,7 +106,10 @@ def test_cap(sizes: tuple[int, int], cap: int, capped: tuple[int, int]) -> None:
 def test_repeated_address_counts_with_the_sum() -> None:
     repeated = (endpoint("a", weight=2), endpoint("b"), endpoint("a", weight=3))
     found = ring.standings(repeated, SEED.rules)
-    assert [(one.identity, one.weight) for one in found] == [("a", 5), ("b", 1)]
+    assert [(found_endpoint.identity, found_endpoint.weight) for found_endpoint in found] == [
+        ("a", 5),
+        ("b", 1),
+    ]
 
 
 def test_weight_zero_has_no_place() -> None:
@@ -132,9 +135,9 @@ def test_a76_hash_key() -> None:
 def test_products_and_shares() -> None:
     example = [weights.Weights(3, (2, 1)), weights.Weights(2, (3, 1))]
     assert weights.products(example) == ((6, 3), (6, 2))  # the example of A42
-    one = 1 << 31
+    unit = 1 << 31
     for localities, priority in zip(weights.shares(example), ((0.4, 0.2), (0.3, 0.1)), strict=True):
-        assert [share / one for share in localities] == pytest.approx(priority, abs=1e-8)
+        assert [share / unit for share in localities] == pytest.approx(priority, abs=1e-8)
 
 
 def test_shares_round_down_and_never_to_nothing() -> None:

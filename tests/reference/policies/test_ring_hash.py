@@ -120,12 +120,12 @@ def test_unasked(
     letters = {"I": IDLE, "C": CONNECTING, "R": READY, "F": FAILED}
     listed = [
         ring_states.Prospect(
-            identity=one[0],
-            counted=letters[one[2]],
-            under_way=one.endswith("*"),
-            failed_now=one.endswith("!"),
+            identity=word[0],
+            counted=letters[word[2]],
+            under_way=word.endswith("*"),
+            failed_now=word.endswith("!"),
         )
-        for one in prospects.split()
+        for word in prospects.split()
     ]
     assert getattr(ring_states, rule)(aggregated, listed, last) == expected
 
@@ -348,7 +348,7 @@ def test_a42_one_under_way_round_the_ring() -> None:
     bench = started(A42, ADDRESSES[:3])
     bench.pick(hash_for(ADDRESSES[:3], ("a:1",)))
     for _ in range(3):
-        (address,) = [one for one, state in bench.states.items() if state is CONNECTING]
+        (address,) = [address for address, state in bench.states.items() if state is CONNECTING]
         bench.fail(address)
     assert sorted(bench.take_attempts()) == ["a:1", "b:1", "c:1"]
     assert list(bench.states.values()) == [FAILED] * 3

@@ -108,4 +108,4 @@ def test_a52_the_first_weight_of_a_locality_counts() -> None:
     )
     (name,) = config.targets
     assert config.targets[name].weight == 3
-    assert {one.path for one in placed} == {(name,)}
+    assert {placed_endpoint.path for placed_endpoint in placed} == {(name,)}
