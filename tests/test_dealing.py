@@ -45,7 +45,7 @@ def test_who_asks_for_one_stays_with_the_others_and_begins_first(
 
     items = [Item("xdspec"), Item("fakes", "xdspec"), Item("kept"), Item("fakes")]
     dealing.pytest_collection_modifyitems(pytestconfig, items)
-    assert [one.groups for one in items] == [["fakes"], ["kept"], ["fakes"], []]
+    assert [item.groups for item in items] == [["fakes"], ["kept"], ["fakes"], []]
 
 
 GROUPED = """

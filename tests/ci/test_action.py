@@ -65,7 +65,7 @@ def step(folder: Path, client: str, arguments: str, compare_with: str = "") -> S
         ("vendor.github-workflows", EXAMPLES / "github.yml"),
         ("vendor.gitlab-ci", EXAMPLES / "gitlab-ci.yml"),
     ],
-    ids=lambda one: one.name if isinstance(one, Path) else "",
+    ids=lambda value: value.name if isinstance(value, Path) else "",
 )
 def test_who_reads_it_takes_it(schema: str, file: Path) -> None:
     words = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, str(file)]
@@ -75,7 +75,9 @@ def test_who_reads_it_takes_it(schema: str, file: Path) -> None:
 
 def test_the_step_is_told_every_input_that_it_reads() -> None:
     action = yaml.safe_load((ACTION / "action.yml").read_text("utf-8"))
-    (run,) = [one for one in action["runs"]["steps"] if one.get("id") == "run"]
+    (run,) = [
+        action_step for action_step in action["runs"]["steps"] if action_step.get("id") == "run"
+    ]
     source = (ACTION / "run").read_text("utf-8")
     assert all(f"${{{name}" in source or f"${name}" in source for name in run["env"])
     used = {value.split("inputs.")[1].split()[0] for value in run["env"].values()}
@@ -86,9 +88,13 @@ def test_the_step_is_told_every_input_that_it_reads() -> None:
 def test_nothing_that_is_built_from_a_commit_goes_to_the_next_job() -> None:
     """Else a later pull request could be judged with the binary of an earlier one."""
     action = yaml.safe_load((ACTION / "action.yml").read_text("utf-8"))
-    (cached,) = [one["with"] for one in action["runs"]["steps"] if "cache" in one.get("uses", "")]
-    left_out = {one.removeprefix("!") for one in cached["path"].split() if one.startswith("!")}
-    places = {f"~/.cache/xdspec/{one}" for one in ("builds", "work", "python/*/sources")}
+    (cached,) = [
+        action_step["with"]
+        for action_step in action["runs"]["steps"]
+        if "cache" in action_step.get("uses", "")
+    ]
+    left_out = {path.removeprefix("!") for path in cached["path"].split() if path.startswith("!")}
+    places = {f"~/.cache/xdspec/{name}" for name in ("builds", "work", "python/*/sources")}
     assert left_out == places
 
 
@@ -108,11 +114,11 @@ def test_a_step_of_a_client_that_conforms(tmp_path: Path) -> None:
     assert "::error" not in two.said
     assert two.outputs["code"] == "0"
     before = Path(two.outputs["report"]).rename(tmp_path / "before.json")
-    one = step(tmp_path, "reference", ONE, compare_with=str(before))
-    assert one.outputs["code"] == "1", one.said
-    assert "### reference 1.0.0: conforms" in one.page
-    assert "### xdspec: is worse" in one.page
-    assert "| gone |" in one.page
+    done = step(tmp_path, "reference", ONE, compare_with=str(before))
+    assert done.outputs["code"] == "1", done.said
+    assert "### reference 1.0.0: conforms" in done.page
+    assert "### xdspec: is worse" in done.page
+    assert "| gone |" in done.page
 
 
 @pytest.mark.slow
@@ -124,7 +130,7 @@ def test_a_step_of_a_client_that_does_not(tmp_path: Path) -> None:
     assert "::error title=liar 0%3A " in left.said
     assert left.outputs["code"] == "1"
     kept = Path(left.outputs["folder"])
-    assert {"report.json", "junit.xml", "evidence"} <= {one.name for one in kept.iterdir()}
+    assert {"report.json", "junit.xml", "evidence"} <= {path.name for path in kept.iterdir()}
 
 
 @pytest.mark.slow

@@ -111,12 +111,12 @@ async def test_an_environment_is_not_made_again_under_a_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     environment = tmp_path / "shared"
-    one = checkout(tmp_path / "one")
+    folder = checkout(tmp_path / "one")
     other = checkout(tmp_path / "other", "print('made', flush=True)\nsys.exit(7)")
-    settle(environment, one, monkeypatch)
-    running = await started(one)
+    settle(environment, folder, monkeypatch)
+    running = await started(folder)
     assert await line_of(running.stdout) == "-m conformance list clients"
-    beside = await started(one)  # who wants it as it is does not wait
+    beside = await started(folder)  # who wants it as it is does not wait
     assert await line_of(beside.stdout) == "-m conformance list clients"
     waiting = await started(other)
     assert "waiting until no other command uses" in await line_of(waiting.stderr)

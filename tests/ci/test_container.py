@@ -33,7 +33,7 @@ def lines(instruction: str) -> list[str]:
 
 
 def scripts() -> list[Path]:
-    return [one for one in CONTAINER.iterdir() if one != FILE]
+    return [path for path in CONTAINER.iterdir() if path != FILE]
 
 
 def check(module: str, *words: str | Path) -> None:
@@ -67,16 +67,16 @@ def test_its_images_have_short_names_with_a_tag() -> None:
 
 
 def test_its_steps_are_scripts_that_are_there() -> None:
-    steps = [one.removeprefix("/xdspec/").split() for one in lines("RUN")]
+    steps = [line.removeprefix("/xdspec/").split() for line in lines("RUN")]
     assert {script for script, *_ in steps} == {
-        f"ci/container/{one}" for one in ("packages", "suite", "clients")
+        f"ci/container/{name}" for name in ("packages", "suite", "clients")
     }
     assert all(os.access(ROOT / script, os.X_OK) for script, *_ in steps)
 
 
 @pytest.mark.parametrize("name", ["clients", "merge", "packages", "shard", "suite", "try"])
 def test_a_script_is_one_that_its_shell_takes(name: str) -> None:
-    assert {one.name for one in scripts()} == {
+    assert {script.name for script in scripts()} == {
         "clients",
         "merge",
         "packages",
@@ -95,13 +95,13 @@ def test_all_that_is_installed_is_copied() -> None:
     copied = {word for line in lines("COPY") for word in line.split()[:-1]}
     assert {*wheel["packages"], *wheel["force-include"], project["project"]["readme"]} <= copied
     assert {*project["project"]["license-files"], "pyproject.toml", "requirements.lock"} <= copied
-    assert all((ROOT / one).exists() for one in copied if not one.startswith(("/", "--")))
+    assert all((ROOT / path).exists() for path in copied if not path.startswith(("/", "--")))
 
 
 def test_the_clients_that_it_builds_are_those_that_are_built() -> None:
     (default,) = re.findall(r'^CLIENTS="(.*)"$', "\n".join(lines("ARG")), re.MULTILINE)
-    named = {find(one).name for one in default.split()}
-    need_tools = {one for one in built_in() if find(one).manifest.tools}
+    named = {find(name).name for name in default.split()}
+    need_tools = {name for name in built_in() if find(name).manifest.tools}
     assert named - {"python"} == need_tools - {"cpp"}  # which stays missing, as the file says
 
 
@@ -149,7 +149,7 @@ def test_the_build_ends_where_a_client_is_not_made(tmp_path: Path, said: int, co
 # The manifests.
 
 
-@pytest.mark.parametrize("file", [SHARDS, MERGE], ids=lambda one: one.name)
+@pytest.mark.parametrize("file", [SHARDS, MERGE], ids=lambda path: path.name)
 def test_kubernetes_takes_a_manifest(file: Path) -> None:
     check("kubernetes_validate", "--strict", "--quiet", file)
 
@@ -165,7 +165,7 @@ def container_of(job: Any) -> Any:
 
 
 def environment_of(job: Any) -> dict[str, str]:
-    return {one["name"]: one["value"] for one in container_of(job)["env"]}
+    return {variable["name"]: variable["value"] for variable in container_of(job)["env"]}
 
 
 def the_jobs() -> tuple[Any, Any]:
@@ -186,7 +186,7 @@ def test_a_script_is_told_all_that_it_reads() -> None:
         script = ROOT / command.removeprefix("/xdspec/")
         wanted = {*re.findall(r"\$([A-Z]+)\b", script.read_text("utf-8"))}
         assert wanted == environment_of(job).keys(), script
-        volumes = {one["mountPath"] for one in container_of(job)["volumeMounts"]}
+        volumes = {mount["mountPath"] for mount in container_of(job)["volumeMounts"]}
         assert environment_of(job)["REPORTS"] in volumes
 
 
@@ -233,11 +233,11 @@ def test_pods_share_a_run_and_the_merge_has_all_of_it(tmp_path: Path) -> None:
     assert second.returncode == 0, second.stdout
     whole = merge(tmp_path)
     assert whole.returncode == 0, whole.stdout
-    parts = [json.loads(one.read_text()) for one in sorted(tmp_path.glob("part-*.json"))]
-    had = [{one["id"] for one in part["runs"][0]["scenarios"]} for part in parts]
+    parts = [json.loads(path.read_text()) for path in sorted(tmp_path.glob("part-*.json"))]
+    had = [{scenario["id"] for scenario in part["runs"][0]["scenarios"]} for part in parts]
     assert all(had)
     report = json.loads((tmp_path / "report.json").read_text())
-    assert {one["id"] for one in report["runs"][0]["scenarios"]} == had[0] | had[1]
+    assert {scenario["id"] for scenario in report["runs"][0]["scenarios"]} == had[0] | had[1]
     assert "### reference 1.0.0: conforms" in (tmp_path / "summary.md").read_text("utf-8")
     assert (tmp_path / "junit.xml").stat().st_size
 

@@ -60,13 +60,13 @@ def facts() -> Facts:
     return Facts(load())
 
 
-@pytest.mark.parametrize("page", [str(one.relative_to(ROOT)) for one in refresh.pages()])
+@pytest.mark.parametrize("page", [str(page.relative_to(ROOT)) for page in refresh.pages()])
 def test_generated_parts_are_current(facts: Facts, page: str) -> None:
     text = (ROOT / page).read_text("utf-8")
     assert refresh.refreshed(ROOT / page, text, facts) == text, "run `ci/docs --refresh`"
 
 
-@pytest.mark.parametrize("page", [str(one.relative_to(ROOT)) for one in EVERY_PAGE])
+@pytest.mark.parametrize("page", [str(page.relative_to(ROOT)) for page in EVERY_PAGE])
 def test_a_page_says_something_without_a_generator(page: str) -> None:
     text = re.sub(r"<!--.*?-->", "", (ROOT / page).read_text("utf-8"), flags=re.DOTALL)
     for section in re.split(r"^#{1,2} .*$", text, flags=re.MULTILINE)[1:]:
@@ -121,10 +121,10 @@ def test_markdown_of_plain_text() -> None:
 def test_recorded_results_name_known_documents_and_editions() -> None:
     known = load()
     documents = {clause.document for clause in known}
-    for one in compliance.results():
-        assert one.documents.keys() <= documents
-        assert set(one.editions) <= set(known.editions.ids)
-        assert one.totals[Verdict.PASS]
+    for result in compliance.results():
+        assert result.documents.keys() <= documents
+        assert set(result.editions) <= set(known.editions.ids)
+        assert result.totals[Verdict.PASS]
 
 
 def test_a_new_result_replaces_the_client_s_own(facts: Facts) -> None:
@@ -153,11 +153,11 @@ def test_the_readme_is_short() -> None:
 # Links.
 
 
-@pytest.mark.parametrize("page", [str(one.relative_to(ROOT)) for one in EVERY_PAGE])
+@pytest.mark.parametrize("page", [str(page.relative_to(ROOT)) for page in EVERY_PAGE])
 def test_links_to_files_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text("utf-8")
-    targets = {one.partition("#")[0] for one in links(text) if not re.match(r"[a-z]+:|#", one)}
-    gone = [one for one in targets if not ((ROOT / page).parent / one).exists()]
+    targets = {link.partition("#")[0] for link in links(text) if not re.match(r"[a-z]+:|#", link)}
+    gone = [target for target in targets if not ((ROOT / page).parent / target).exists()]
     assert gone == []
 
 
@@ -169,15 +169,15 @@ def test_comments_above_blocks_are_understood() -> None:
         r'not run: .+|exits with \d+|prints ".+"|needs namespaces|file \S+'
         r'|until ".+" is printed( twice)?|[\w-]+ is [\w/-]+|(begin|end) (generated|transcript).*'
     )
-    notes = [(place, one) for place, fence in every_fence() for one in fence.notes]
-    assert [(place, one) for place, one in notes if not known.fullmatch(one)] == []
+    notes = [(place, note) for place, fence in every_fence() for note in fence.notes]
+    assert [(place, note) for place, note in notes if not known.fullmatch(note)] == []
 
 
 # Commands and options.
 
 
 def options_of(command: click.Command) -> set[str]:
-    given = {name for one in command.params for name in one.opts}
+    given = {name for param in command.params for name in param.opts}
     return given | {"-h", "--help"}
 
 
@@ -185,9 +185,9 @@ def every_option() -> set[str]:
     found = set(options_of(fleet))
     todo: list[click.Command] = [main]
     while todo:
-        one = todo.pop()
-        found |= options_of(one)
-        todo += one.commands.values() if isinstance(one, click.Group) else ()
+        command = todo.pop()
+        found |= options_of(command)
+        todo += command.commands.values() if isinstance(command, click.Group) else ()
     parsers: list[argparse.ArgumentParser] = []
 
     class Noted(argparse.ArgumentParser):
@@ -198,10 +198,12 @@ def every_option() -> set[str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(control_plane, "_Parser", Noted)
         control_plane._parse([])
-    found |= {name for one in parsers[0]._actions for name in one.option_strings}
+    found |= {name for action in parsers[0]._actions for name in action.option_strings}
     of_pytest = pytest.Parser(_ispytest=True)
     pytest_xdspec.options.add(of_pytest)
-    return found | {name for one in of_pytest.getgroup("xdspec").options for name in one.names()}
+    return found | {
+        name for option in of_pytest.getgroup("xdspec").options for name in option.names()
+    }
 
 
 def called(text: str) -> Iterator[tuple[str, list[str]]]:
@@ -224,7 +226,7 @@ def complaint(words: list[str]) -> str:
         command = below
     if command.name == "test":  # what follows goes to pytest
         return ""
-    unknown = {one.split("=")[0] for one in rest if re.match(r"--?[a-z]", one)}
+    unknown = {word.split("=")[0] for word in rest if re.match(r"--?[a-z]", word)}
     unknown -= {"--version"} if command is main else options_of(command)
     return f"it has no {', '.join(sorted(unknown))}" if unknown else ""
 
@@ -233,16 +235,16 @@ def complaint(words: list[str]) -> str:
 def test_commands_and_options_that_are_named_exist(name: str) -> None:
     text = (ROOT / name).read_text("utf-8")
     spans = list(code_spans(text))
-    blocks = [one.text for one in fences(text) if one.language in COMMANDS]
+    blocks = [fence.text for fence in fences(text) if fence.language in COMMANDS]
     wrong = [
         f"{line}: {said}"
-        for one in (*spans, *blocks)
-        for line, words in called(one)
+        for piece in (*spans, *blocks)
+        for line, words in called(piece)
         if (said := complaint(words)) and not {"COMMAND", "…"} & set(words)
     ]
     known = every_option() | FOREIGN
-    bare = {one.split()[0].split("=")[0] for one in spans if re.match(r"--[a-z]", one)}
-    wrong += [f"no command has {one}" for one in bare - known]
+    bare = {span.split()[0].split("=")[0] for span in spans if re.match(r"--[a-z]", span)}
+    wrong += [f"no command has {command}" for command in bare - known]
     assert wrong == [], name
 
 
@@ -262,4 +264,4 @@ def test_the_lock_of_what_builds_the_pages_fits_the_other() -> None:
     assert "://" not in "".join(texts)
     with (ROOT / "pyproject.toml").open("rb") as file:
         wanted = tomllib.load(file)["dependency-groups"]["docs"]
-    assert {re.split("[<>=]", one)[0] for one in wanted} <= docs.keys()
+    assert {re.split("[<>=]", requirement)[0] for requirement in wanted} <= docs.keys()

@@ -40,9 +40,9 @@ PORTS = ("50051", "50052", "18000", "18001")
 
 def to_run(path: Path) -> list[Fence]:
     return [
-        one
-        for one in fences(path.read_text("utf-8"))
-        if one.language == "sh" and not any(said.startswith("not run:") for said in one.notes)
+        fence
+        for fence in fences(path.read_text("utf-8"))
+        if fence.language == "sh" and not any(said.startswith("not run:") for said in fence.notes)
     ]
 
 
@@ -50,8 +50,8 @@ WITH_COMMANDS = [path for path in PAGES if to_run(path)]
 
 
 def told(fence: Fence, pattern: str) -> list[re.Match[str]]:
-    found = (re.fullmatch(pattern, one) for one in fence.notes)
-    return [one for one in found if one]
+    found = (re.fullmatch(pattern, note) for note in fence.notes)
+    return [match for match in found if match]
 
 
 NO_NAMESPACES = "needs root that may make mount namespaces: run it as root, not in a container"
@@ -65,7 +65,7 @@ def can_make_namespaces() -> bool:
 def free_ports() -> dict[str, str]:
     with ExitStack() as stack:
         held = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in PORTS]
-        numbers = [str(one.getsockname()[1]) for one in held]
+        numbers = [str(listener.getsockname()[1]) for listener in held]
     return dict(zip(PORTS, numbers, strict=True))
 
 
@@ -83,9 +83,9 @@ class Reader:
             "PATH": f"{bin_folder}:{os.environ['PATH']}",
             "TMPDIR": str(temporary),
         }
-        for one in ROOT.iterdir():
-            if one.name not in {"docs", "xdspec", "xdspec-out", "pages"} and one.name[0] != ".":
-                (folder / one.name).symlink_to(one)
+        for path in ROOT.iterdir():
+            if path.name not in {"docs", "xdspec", "xdspec-out", "pages"} and path.name[0] != ".":
+                (folder / path.name).symlink_to(path)
         shutil.copytree(ROOT / "docs" / "sample-resources", folder / "docs" / "sample-resources")
         for file in (folder / "docs" / "sample-resources").iterdir():
             file.write_text(self._with_free_ports(file.read_text("utf-8")), "utf-8")
@@ -94,7 +94,9 @@ class Reader:
         command.chmod(0o755)
 
     def _with_free_ports(self, text: str) -> str:
-        return re.sub(r"\b(?:" + "|".join(PORTS) + r")\b", lambda one: self._ports[one[0]], text)
+        return re.sub(
+            r"\b(?:" + "|".join(PORTS) + r")\b", lambda match: self._ports[match[0]], text
+        )
 
     def _started(self, fence: Fence) -> subprocess.Popen[str]:
         return subprocess.Popen(
@@ -156,7 +158,7 @@ def reader(tmp_path: Path) -> Reader:
 )
 def test_commands(path: Path, reader: Reader) -> None:
     blocks = to_run(path)
-    if any("needs namespaces" in one.notes for one in blocks) and not can_make_namespaces():
+    if any("needs namespaces" in block.notes for block in blocks) and not can_make_namespaces():
         pytest.skip(NO_NAMESPACES)
     with ExitStack() as stack:
         for fence in blocks:
@@ -170,10 +172,10 @@ def test_commands(path: Path, reader: Reader) -> None:
                 stack.enter_context(reader.running(fence, until[0][1], times))
                 continue
             code, said = reader.run(fence)
-            wanted = [int(one[1]) for one in told(fence, r"exits with (\d+)")] or [0]
+            wanted = [int(match[1]) for match in told(fence, r"exits with (\d+)")] or [0]
             assert [code] == wanted, f"{place} exited with {code} and said:\n{said}"
-            for one in told(fence, r'prints "(.+)"'):
-                assert one[1] in said, f"{place} did not say {one[1]!r}, but:\n{said}"
+            for match in told(fence, r'prints "(.+)"'):
+                assert match[1] in said, f"{place} did not say {match[1]!r}, but:\n{said}"
 
 
 COPIES = """#!/bin/sh

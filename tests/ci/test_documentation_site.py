@@ -83,7 +83,7 @@ def test_nothing_is_fetched_from_elsewhere(documentation: Path, trees: dict[Path
 
 
 def test_every_link_leads_somewhere(documentation: Path, trees: dict[Path, Any]) -> None:
-    ids = {path: {one.get("id") for one in tree.iter()} for path, tree in trees.items()}
+    ids = {path: {element.get("id") for element in tree.iter()} for path, tree in trees.items()}
     for path, tree in trees.items():
         for link in tree.iter("a"):
             target, _, place = link.get("href", "").partition("#")
@@ -218,4 +218,4 @@ def test_the_search_works_from_a_file_and_asks_nobody(
     assert browser.of(ready)
     assert "A client in a container" in browser.of("document.body.innerText")
     assert browser.asked_for
-    assert {one.partition(":")[0] for one in browser.asked_for} <= {"file", "data", "about"}
+    assert {url.partition(":")[0] for url in browser.asked_for} <= {"file", "data", "about"}

@@ -20,9 +20,9 @@ from ci import matrix  # noqa: E402
 
 def test_each_two_values_meet_in_a_cell() -> None:
     columns = (matrix.USERS, matrix.PLACES, matrix.SYSTEMS)
-    met = set().union(*(one.pairs() for one in matrix.cells()))
-    for one, other in itertools.combinations(columns, 2):
-        assert set(itertools.product(one, other)) <= met
+    met = set().union(*(cell.pairs() for cell in matrix.cells()))
+    for column, other in itertools.combinations(columns, 2):
+        assert set(itertools.product(column, other)) <= met
 
 
 def test_there_are_far_fewer_cells_than_combinations() -> None:
@@ -52,7 +52,7 @@ def test_the_script_knows_each_value_and_runs_tests_that_are_there() -> None:
     for value in {*matrix.USERS, *matrix.PLACES, *matrix.SYSTEMS} - as_it_is:
         assert re.sub("^debian-.*", "debian-*", value) in script, value
     listed = script.split("\ntests=(")[1].partition(")")[0].split()
-    assert all((ROOT / one).exists() for one in listed)
+    assert all((ROOT / path).exists() for path in listed)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may become another user")

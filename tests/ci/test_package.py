@@ -121,10 +121,12 @@ def user(python: str) -> tuple[str, ...]:
 def python_for_all() -> str:
     """The system's Python if it is new enough: another user may be kept from this one."""
     asks = "import ensurepip, sys; sys.exit(sys.version_info < (3, 11))"
-    for one in ("/usr/bin/python3", "/usr/local/bin/python3"):
-        done = subprocess.run(["/usr/bin/env", one, "-c", asks], check=False, capture_output=True)
+    for python in ("/usr/bin/python3", "/usr/local/bin/python3"):
+        done = subprocess.run(
+            ["/usr/bin/env", python, "-c", asks], check=False, capture_output=True
+        )
         if done.returncode == 0:
-            return one
+            return python
     return sys.executable
 
 
@@ -137,8 +139,8 @@ def installed(request: pytest.FixtureRequest, built: Path, place: Path) -> Insta
     shutil.copytree(EXAMPLE, home / "scenarios")
     shutil.copytree(RESOURCES, home / "resources")
     if by:
-        for one in (home, *home.rglob("*")):
-            os.chown(one, NAMELESS, NAMELESS)
+        for path in (home, *home.rglob("*")):
+            os.chown(path, NAMELESS, NAMELESS)
     return Installed(programs, home, by)
 
 

@@ -28,7 +28,7 @@ ROOT = HABITS.parents[1]
 
 
 def found(text: str) -> list[str]:
-    return [one.habit.name for one in hits([Text("x", 1, text)], KNOWN)]
+    return [match.habit.name for match in hits([Text("x", 1, text)], KNOWN)]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_each_habit_is_found(text: str, habit: str) -> None:
 def test_every_habit_has_an_example_here() -> None:
     marks = test_each_habit_is_found.pytestmark  # type: ignore[attr-defined]
     (table,) = (mark.args[1] for mark in marks if mark.name == "parametrize")
-    assert {habit for _, habit in table} == {one.name for one in KNOWN}
+    assert {habit for _, habit in table} == {habit.name for habit in KNOWN}
 
 
 @pytest.mark.parametrize(
@@ -77,14 +77,14 @@ def test_a_page_is_read_without_code_and_generated_parts() -> None:
         "# Who reads\n\n```sh\nwho is told\n```\n\n<!-- begin generated x -->\nnobody\n"
         "<!-- end generated x -->\n\nIt is `nobody` who\nis told.\n"
     )
-    said = [(one.line, one.text) for one in of_page("p.md", page)]
+    said = [(text.line, text.text) for text in of_page("p.md", page)]
     assert said == [(1, "Who reads"), (11, "It is `…` who"), (12, "is told.")]
 
 
 def test_a_module_is_read_with_its_docstrings_and_messages() -> None:
     module = 'def f(x):\n    """Say it to nobody.\n\n    More of it here.\n    """\n'
     module += '    raise E(f"the file {x} is told of")\n\nNAME = "a name"\n'
-    said = [(one.line, one.text) for one in of_python("m.py", module) if one.text]
+    said = [(text.line, text.text) for text in of_python("m.py", module) if text.text]
     assert said == [
         (2, "Say it to nobody."),
         (4, "More of it here."),
@@ -94,7 +94,7 @@ def test_a_module_is_read_with_its_docstrings_and_messages() -> None:
 
 def test_rows_of_a_catalogue_are_read() -> None:
     row = '[A42-X-01]\nsection = "nobody"\ntitle = "one"\n[A42-X-01.wordings]\nA42 = "two"\n'
-    assert [(one.line, one.text) for one in of_toml("r.toml", row)] == [(3, "one"), (5, "two")]
+    assert [(text.line, text.text) for text in of_toml("r.toml", row)] == [(3, "one"), (5, "two")]
 
 
 def hit(path: str) -> Hit:
@@ -106,7 +106,7 @@ def test_texts_may_move_and_must_not_grow() -> None:
     assert too_many([hit("docs/a.md"), hit("conformance/a/x.py")], allowed) == []
     assert too_many([hit("conformance/b/x.py"), hit("conformance/b/y.py")], allowed) == []
     more = [hit("docs/a.md"), hit("conformance/b/x.py"), hit("conformance/a/x.py")]
-    assert [one.folder for one in too_many(more, allowed)] == ["conformance/b"]
+    assert [match.folder for match in too_many(more, allowed)] == ["conformance/b"]
 
 
 def test_what_is_allowed_only_shrinks() -> None:
@@ -142,7 +142,7 @@ def test_subjects_of_commits(subject: str, *, wrong: bool) -> None:
 
 
 def test_all_prose_is_read() -> None:
-    paths = {one.path for one in texts(ROOT)}
+    paths = {text.path for text in texts(ROOT)}
     wanted = (
         "README.md",
         "conformance/cli/options.py",

@@ -86,10 +86,10 @@ def test_packages_of_node_have_hashes() -> None:
     import json  # noqa: PLC0415
 
     lock = json.loads(locks()["node"].read_text("utf-8"))
-    packages = {name: one for name, one in lock["packages"].items() if name}
+    packages = {name: package for name, package in lock["packages"].items() if name}
     assert packages
     assert not [
-        name for name, one in packages.items() if not one["integrity"].startswith("sha512-")
+        name for name, package in packages.items() if not package["integrity"].startswith("sha512-")
     ]
 
 

@@ -90,15 +90,15 @@ def is_gone(pid: int) -> bool:
 async def test_calls_go_through_envoy_where_its_ring_says(
     envoy: Prepared, plane: ControlPlane, fleet: Fleet, tmp_path: Path
 ) -> None:
-    addresses = {one.address: one.id for one in await fleet.endpoints(4)}
+    addresses = {endpoint.address: endpoint.id for endpoint in await fleet.endpoints(4)}
     await plane.set(*single_locality(list(addresses), policy=RingHash()).resources())
     async with started(envoy, tmp_path, plane) as process:
         channel = await process.open_channel(f"xds:///{LISTENER}", deadline=DEADLINE)
         batch = await channel.start_calls([call(f"{address}_0") for address in addresses])
         outcomes = await batch.finished(deadline=DEADLINE)
     # A header value that equals the key of an entry meets that entry.
-    assert [one.hostname for one in outcomes] == list(addresses)
-    assert [one.status for one in outcomes] == ["OK"] * 4
+    assert [outcome.hostname for outcome in outcomes] == list(addresses)
+    assert [outcome.status for outcome in outcomes] == ["OK"] * 4
     identities = {event.node for event in plane.transcript.events if event.node}
     assert identities == {"xdspec-client"}
 
@@ -107,7 +107,9 @@ async def test_the_metadata_of_a_call_is_all_that_reaches_the_backend(
     envoy: Prepared, plane: ControlPlane, fleet: Fleet, tmp_path: Path
 ) -> None:
     """But for what the transport has; no request id, say, that would be another each time."""
-    await plane.set(*single_locality([one.address for one in await fleet.endpoints(1)]).resources())
+    await plane.set(
+        *single_locality([endpoint.address for endpoint in await fleet.endpoints(1)]).resources()
+    )
     async with started(envoy, tmp_path, plane) as process:
         channel = await process.open_channel(f"xds:///{LISTENER}", deadline=DEADLINE)
         batch = await channel.start_calls([call("a")])
@@ -131,7 +133,9 @@ async def test_calls_wait_for_the_listener_until_their_deadline(
         (dropped,) = await cancelled.finished(deadline=DEADLINE)
         assert dropped.status == "CANCELLED"
         await plane.set(
-            *single_locality([one.address for one in await fleet.endpoints(1)]).resources()
+            *single_locality(
+                [endpoint.address for endpoint in await fleet.endpoints(1)]
+            ).resources()
         )
         assert (await early.outcome("patient", deadline=DEADLINE)).status == "OK"
     assert len(fleet.ledger.rpcs) == 1
@@ -141,7 +145,7 @@ async def test_a_changed_cluster_is_acked_as_its_endpoints_come_again(
     envoy: Prepared, plane: ControlPlane, fleet: Fleet, tmp_path: Path
 ) -> None:
     """Envoy asks for them anew, and ACKs the cluster once it can be used."""
-    served = single_locality([one.address for one in await fleet.endpoints(2)])
+    served = single_locality([endpoint.address for endpoint in await fleet.endpoints(2)])
     await plane.set(*served.resources())
     async with started(envoy, tmp_path, plane) as process:
         channel = await process.open_channel(f"xds:///{LISTENER}", deadline=DEADLINE)
@@ -158,7 +162,7 @@ async def test_a_listener_that_was_deleted_and_comes_again_is_found(
     envoy: Prepared, plane: ControlPlane, fleet: Fleet, tmp_path: Path
 ) -> None:
     """Its port is another one; while it is away, calls fail as they do in gRPC."""
-    served = single_locality([one.address for one in await fleet.endpoints(1)])
+    served = single_locality([endpoint.address for endpoint in await fleet.endpoints(1)])
     await plane.set(*served.resources())
     async with started(envoy, tmp_path, plane) as process:
         channel = await process.open_channel(f"xds:///{LISTENER}", deadline=DEADLINE)
@@ -183,7 +187,7 @@ async def test_load_that_is_asked_for_by_name_is_counted_from_the_beginning(
     envoy: Prepared, plane: ControlPlane, fleet: Fleet, tmp_path: Path
 ) -> None:
     """Even if the cluster comes only later, and nothing is told of others."""
-    served = single_locality([one.address for one in await fleet.endpoints(1)])
+    served = single_locality([endpoint.address for endpoint in await fleet.endpoints(1)])
     plane.script.loads.ask(clusters=())
     async with started(envoy, tmp_path, plane) as process:
         await plane.transcript.wait(

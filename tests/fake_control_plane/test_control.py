@@ -162,7 +162,7 @@ async def test_the_load_ledger(plane: ControlPlane, controls: Any, clients: Any)
         await client.report(stats)
     events = await controls.events(6)
     reports = [event.load_request for event in events if event.HasField("load_request")]
-    assert [one.cluster for report in reports for one in report.clusters] == ["c", "d", "c"]
+    assert [cluster.cluster for report in reports for cluster in report.clusters] == ["c", "d", "c"]
     [row] = reports[-1].clusters
     assert row.localities[0].endpoints[0].issued == 3
     assert row.localities[0].metrics[0].name == "m"

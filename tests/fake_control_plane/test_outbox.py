@@ -24,8 +24,13 @@ def taken(outbox: Outbox[Outgoing]) -> list[tuple[str, dict[str, bytes]]]:
     """What is sent, each resource with the first byte of its body, which tells its version."""
     sent = []
     while outbox:
-        one = outbox.take()
-        sent.append((one.version, {packed.name: packed.body[:1] for packed in one.resources}))
+        taken_response = outbox.take()
+        sent.append(
+            (
+                taken_response.version,
+                {packed.name: packed.body[:1] for packed in taken_response.resources},
+            )
+        )
     return sent
 
 
@@ -46,7 +51,7 @@ def test_beyond_the_bound_the_newest_version_of_each_resource_is_left() -> None:
     assert not outbox.put(response(EDS, 5, "c", fault="resend"))
     assert not outbox.put(response(EDS, 6, "c", size=large))
     given_up = outbox.put(response(EDS, 7, "b", size=large))
-    assert [one.version for one in given_up] == ["1", "2", "3", "6"]
+    assert [given_up_response.version for given_up_response in given_up] == ["1", "2", "3", "6"]
     assert taken(outbox) == [
         ("4", {"x": b"4"}),
         ("5", {"c": b"5"}),
@@ -71,6 +76,6 @@ def test_one_response_is_kept_whatever_its_size() -> None:
 def test_of_what_is_asked_for_the_last_counts() -> None:
     outbox = Outbox[LoadReporting](NewestOnly())
     asked = [LoadReporting(interval=1.0 + number) for number in range(MOST_ITEMS + 1)]
-    given_up = [one for item in asked for one in outbox.put(item)]
+    given_up = [dropped for item in asked for dropped in outbox.put(item)]
     assert given_up == asked[:-1]
     assert outbox.take() == asked[-1]

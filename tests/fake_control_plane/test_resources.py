@@ -156,7 +156,7 @@ def test_policies_of_the_extension_field() -> None:
     cluster = eds_cluster("c", policy=load_balancing_policy(localities))
     (only,) = plain(cluster)["loadBalancingPolicy"]["policies"]
     picking = only["typedExtensionConfig"]["typedConfig"]["endpointPickingPolicy"]
-    own, other = (one["typedExtensionConfig"]["typedConfig"] for one in picking["policies"])
+    own, other = (policy["typedExtensionConfig"]["typedConfig"] for policy in picking["policies"])
     assert own["typeUrl"] == "type.googleapis.com/my.Policy"
     assert own["value"] == {"n": 2}
     assert other["@type"].endswith(".RoundRobin")
@@ -178,7 +178,9 @@ def test_listener(*, inline: bool) -> None:
     message = listener("l", route_config=routes if inline else "r")
     manager = http_connection_manager_pb2.HttpConnectionManager()
     assert message.api_listener.api_listener.Unpack(manager)
-    assert [one.name for one in manager.http_filters] == ["envoy.filters.http.router"]
+    assert [http_filter.name for http_filter in manager.http_filters] == [
+        "envoy.filters.http.router"
+    ]
     if inline:
         assert manager.route_config == routes
     else:
@@ -195,7 +197,7 @@ def test_routes() -> None:
     )
     [host] = configuration.virtual_hosts
     assert list(host.domains) == ["*"]
-    assert [plain(one) for one in host.routes] == [
+    assert [plain(entry) for entry in host.routes] == [
         {
             "match": {"path": "/a/b"},
             "route": {"cluster": "x", "hashPolicy": [{"header": {"headerName": "h"}}]},
@@ -219,7 +221,7 @@ def test_endpoints() -> None:
         locality("nothing", endpoint("127.0.0.1:3", hash_key="k"), weight=0),
         drops=[drop("lb", 1500)],
     )
-    near, far, nothing = (plain(one) for one in message.endpoints)
+    near, far, nothing = (plain(entry) for entry in message.endpoints)
     assert near == {
         "locality": {"region": "near"},
         "loadBalancingWeight": 1,

@@ -105,7 +105,7 @@ async def test_given_bytes_are_sent_as_they_are(plane: ControlPlane, clients: An
     await client.request(CDS, ["a", "b"])
     response = await client.receive()
     assert response.type_url == CDS.type_url
-    sent = [(one.type_url, one.value) for one in response.resources]
+    sent = [(resource.type_url, resource.value) for resource in response.resources]
     good = eds_cluster("a").SerializeToString(deterministic=True)
     assert sent == [(CDS.type_url, good), (NO_RESOURCE_TYPE, b"\x0f")]
 
@@ -441,8 +441,8 @@ async def test_a_stop_that_ends_the_requests_before_it_cancels(
     async def requests() -> AsyncIterator[Any]:
         await over.wait()
         nothing: list[Any] = []
-        for one in nothing:
-            yield one
+        for request in nothing:
+            yield request
 
     serving = asyncio.create_task(plane.serve(service, requests(), Unconnected()))
     await plane.transcript.wait(lambda e: isinstance(e, StreamOpened), deadline=DEADLINE)
@@ -612,8 +612,10 @@ async def test_a_client_that_does_not_read_costs_a_bounded_outbox(
     got: dict[str, str] = {}
     while len(got) < 2 or not got["large"].endswith("199"):
         for wrapped in (await client.receive()).resources:
-            one = endpoint_pb2.ClusterLoadAssignment.FromString(wrapped.value)
-            got[one.cluster_name] = "".join(at.locality.region for at in one.endpoints)
+            assignment = endpoint_pb2.ClusterLoadAssignment.FromString(wrapped.value)
+            got[assignment.cluster_name] = "".join(
+                at.locality.region for at in assignment.endpoints
+            )
     assert set(got) == {"early", "large"}
 
 

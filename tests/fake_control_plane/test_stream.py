@@ -417,7 +417,9 @@ class SotwClient(RuleBasedStateMachine):
             if self.world.stream.is_due(kind, snapshot):
                 continue
             served = {
-                name: one.packed.body for name, one in snapshot.of(kind).items() if name in wanted
+                name: entry.packed.body
+                for name, entry in snapshot.of(kind).items()
+                if name in wanted
             }
             if kind.is_complete:
                 assert self.known[kind] == served

@@ -33,7 +33,7 @@ class Ended(NamedTuple):
 
     @property
     def evidence(self) -> list[Path]:
-        return sorted(one.parent for one in self.folder.glob("xdspec-out/**/scenario.json"))
+        return sorted(path.parent for path in self.folder.glob("xdspec-out/**/scenario.json"))
 
 
 def run(folder: Path, *words: str, path: str | None = None) -> Ended:
@@ -93,13 +93,13 @@ def test_the_example_fails_of_a_broken_client_and_says_why(project: Path) -> Non
     assert re.search(r"saw       \d+ of 100 calls went elsewhere", ended.said)
     assert "own_world.py" not in ended.said  # the failure is a line of the test
     assert "4 passed" in ended.said  # all that does not know of rings
-    one = next(one for one in ended.evidence if "ring_has_it" in one.name)
-    assert f"evidence  {one}" in ended.said
+    folder = next(folder for folder in ended.evidence if "ring_has_it" in folder.name)
+    assert f"evidence  {folder}" in ended.said
     assert {"transcript.jsonl", "calls.jsonl", "bootstrap.json"} <= {
-        file.name for file in one.iterdir()
+        file.name for file in folder.iterdir()
     }
     shown = subprocess.run(
-        [sys.executable, "-m", "conformance", "show", str(one)],
+        [sys.executable, "-m", "conformance", "show", str(folder)],
         capture_output=True,
         encoding="utf-8",
         check=True,
@@ -143,7 +143,7 @@ def test_the_page_names_what_there_is() -> None:
     assert len(named) > 12
     of_calls = {"status", "details", "endpoint"}
     assert named - of_calls <= {*pytest_xdspec.__all__}
-    assert all(hasattr(pytest_xdspec, one) for one in pytest_xdspec.__all__)
+    assert all(hasattr(pytest_xdspec, name) for name in pytest_xdspec.__all__)
 
 
 # What else one may do.
@@ -225,14 +225,14 @@ def test_what_else_one_may_do(project: Path) -> None:
     assert re.search(r"  expected  .*127\.0\.0\.1:1\b", ended.said)
     assert "at test_own.py:49: await world.demand_served(world.sessions(1))" in ended.said
     assert "Failed: this is not what we want" in ended.said
-    names = {one.name for one in ended.evidence}
+    names = {path.name for path in ended.evidence}
     assert "tests.test_own.test_words_of_my_own[reference]" in names
     assert "tests.test_own.test_a_fixture_of_my_own[reference]" not in names
     kept = run(folder, "-k", "fixture_of", "--xdspec-client=reference", "--xdspec-keep-evidence")
     assert "tests.test_own.test_a_fixture_of_my_own[reference]" in {
-        one.name for one in kept.evidence
+        path.name for path in kept.evidence
     }
-    judged = next(one for one in names if "clause_that_is_broken" in one)
+    judged = next(name for name in names if "clause_that_is_broken" in name)
     again = subprocess.run(
         [sys.executable, "-m", "conformance", "judge", f"xdspec-out/reference/{judged}"],
         cwd=folder,
@@ -306,6 +306,6 @@ def test_the_options_are_told_where_it_is_loaded_and_nowhere_else(
     told = run(project, "--help").said
     assert "xdspec: scenarios of your own against gRPC's xDS clients" in told
     options = ("client", "out", "keep-evidence", "seed", "env")
-    assert all(f"--xdspec-{one}" in told for one in options)
+    assert all(f"--xdspec-{option}" in told for option in options)
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     assert "xdspec" not in run(tmp_path, "--help").said

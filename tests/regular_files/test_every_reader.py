@@ -66,9 +66,11 @@ def readers(file: Path) -> Iterator[tuple[str, int]]:
 
 def _mode(call: ast.Call) -> str:
     """The mode of a file that is opened; empty, if something else is opened."""
-    given = [*call.args, *(one.value for one in call.keywords if one.arg == "mode")]
-    said = [one.value for one in given if isinstance(one, ast.Constant)]
-    return next((one for one in said if isinstance(one, str) and set(one) <= set("rwaxbt+")), "")
+    given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg == "mode")]
+    said = [argument.value for argument in given if isinstance(argument, ast.Constant)]
+    return next(
+        (text for text in said if isinstance(text, str) and set(text) <= set("rwaxbt+")), ""
+    )
 
 
 def _writes(call: ast.Call) -> bool:

@@ -20,8 +20,8 @@ def fifo(place: Path) -> None:
 
 
 def bound_socket(place: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as one:
-        one.bind(os.path.relpath(place))
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.bind(os.path.relpath(place))
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_only_regular_files_are_kept(folder: Path) -> None:
     with UntrustedFolder(folder) as opened:
         removed = opened.keep_regular_files()
     assert removed == ("away -> " + str(folder.parent), "below/fifo", "link -> ../secret")
-    assert sorted(str(one.relative_to(folder)) for one in folder.rglob("*")) == [
+    assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*")) == [
         "below",
         "below/file",
     ]

@@ -162,7 +162,7 @@ async def test_a_deep_temporary_folder_is_no_obstacle(
 def test_names_are_not_used_twice_by_processes_that_were_forked() -> None:
     fork = multiprocessing.get_context("fork")
     with fork.Pool(2) as pool:
-        names = [one for some in pool.map(_names, range(2), chunksize=1) for one in some]
+        names = [name for some in pool.map(_names, range(2), chunksize=1) for name in some]
     names += _names()
     assert len(set(names)) == len(names) == 60
 
@@ -213,15 +213,15 @@ async def test_nothing_is_read_before_the_server_is_reached_on_older_pythons_eit
     monkeypatch.setattr(
         "asyncio.selector_events._SelectorSocketTransport._add_reader", begin_to_read
     )
-    async with served() as one:
-        reach, sent = one.server.connect, asyncio.Event()
+    async with served() as proxy:
+        reach, sent = proxy.server.connect, asyncio.Event()
 
         async def reach_late(*arguments: Any) -> Any:
             await sent.wait()
             return await reach(*arguments)
 
-        monkeypatch.setattr(one.server, "connect", reach_late)
-        reader, writer = await asyncio.open_connection("127.0.0.1", one.port)
+        monkeypatch.setattr(proxy.server, "connect", reach_late)
+        reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
         connection = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True))
         connection.initiate_connection()
         writer.write(connection.data_to_send())

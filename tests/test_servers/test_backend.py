@@ -256,15 +256,15 @@ async def test_nobody_gets_past_the_gates(fleet: Fleet) -> None:
 
 async def test_an_rpc_is_told_by_its_connection(fleet: Fleet, endpoint: BackendEndpoint) -> None:
     options = (("grpc.use_local_subchannel_pool", 1),)
-    one: Any
+    first: Any
     other: Any
     async with (
-        grpc.aio.insecure_channel(endpoint.address, options=options) as one,
+        grpc.aio.insecure_channel(endpoint.address, options=options) as first,
         grpc.aio.insecure_channel(endpoint.address, options=options) as other,
     ):
-        for channel in (one, other):
+        for channel in (first, other):
             await channel.unary_unary(EMPTY)(b"", timeout=5)
-        for channel in (one, other):
+        for channel in (first, other):
             await channel.unary_unary(EMPTY)(b"", timeout=5)
     assert [rpc.connection for rpc in fleet.ledger.rpcs] == [1, 2, 1, 2]
 
@@ -326,7 +326,7 @@ async def test_connections_that_ended_are_forgotten_and_live_ones_are_not(
             async with grpc.aio.insecure_channel(endpoint.address, options=own) as channel:
                 await one_call(channel)
             await fleet.ledger.wait_attempts(
-                lambda one: one.closed_at is not None, count=number + 1, deadline=5
+                lambda row: row.closed_at is not None, count=number + 1, deadline=5
             )
         assert len(fleet._backend._peers) == len(fleet._backend._connections) <= 12
         await one_call(lasting)

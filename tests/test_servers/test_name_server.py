@@ -39,7 +39,7 @@ async def server() -> AsyncIterator[NameServer]:
 async def addresses(server: NameServer, name: str = "one.test") -> list[str]:
     query = dns.message.make_query(name, "A")
     response = await dns.asyncquery.udp(query, server.host, timeout=WAIT)
-    return [str(one) for answer in response.answer for one in answer]
+    return [str(record) for answer in response.answer for record in answer]
 
 
 async def test_answers_change(server: NameServer) -> None:
@@ -48,12 +48,12 @@ async def test_answers_change(server: NameServer) -> None:
     assert await addresses(server) == ["127.0.0.3", "127.0.0.4"]
     server.set("one.test", ServerFailure())
     assert await addresses(server) == []
-    assert [one.answer for one in server.queries] == [
+    assert [query.answer for query in server.queries] == [
         NameRecords(("127.0.0.2",)),
         NameRecords(("127.0.0.3", "127.0.0.4")),
         ServerFailure(),
     ]
-    assert [one.at for one in server.queries] == sorted(one.at for one in server.queries)
+    assert [query.at for query in server.queries] == sorted(query.at for query in server.queries)
 
 
 async def test_over_tcp_what_does_not_fit(server: NameServer) -> None:
@@ -62,7 +62,7 @@ async def test_over_tcp_what_does_not_fit(server: NameServer) -> None:
     response, fell_back = await dns.asyncquery.udp_with_fallback(query, server.host, timeout=WAIT)
     assert fell_back
     assert len(response.answer) == 1
-    assert [one.transport for one in server.queries] == ["UDP", "TCP"]
+    assert [lookup.transport for lookup in server.queries] == ["UDP", "TCP"]
 
 
 async def test_a_connection_that_ends_early(server: NameServer) -> None:
@@ -88,7 +88,7 @@ async def test_who_asks_while_it_stops(server: NameServer) -> None:
     reader, writer = await asyncio.open_connection(server.host, 53)
     wire = dns.message.make_query("one.test", "A").to_wire()
     writer.write(struct.pack("!H", len(wire)) + wire)
-    await server.asked(lambda one: one.transport == "TCP", deadline=WAIT)
+    await server.asked(lambda query: query.transport == "TCP", deadline=WAIT)
     await server.stop()
     assert await asyncio.wait_for(reader.read(), WAIT) == b""
     writer.close()

@@ -49,7 +49,7 @@ def ask(name: str, kind: str, by: Transport = "UDP", **edns: int) -> dns.message
 def test_records(name: str, kind: str, records: list[str]) -> None:
     response = ask(name, kind)
     assert response.rcode() == dns.rcode.NOERROR
-    assert [str(one) for answer in response.answer for one in answer] == records
+    assert [str(record) for answer in response.answer for record in answer] == records
 
 
 @pytest.mark.parametrize(

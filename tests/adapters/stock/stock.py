@@ -74,7 +74,9 @@ class Stock:
 
     async def call(self, number: int, kind: Any) -> None:
         call: Any = self.channel.unary_unary(f"/grpc.testing.TestService/{NAMES[kind]}")
-        metadata = tuple((key, value) for one, key, value in self.metadata if one == kind)
+        metadata = tuple(
+            (key, value) for call_kind, key, value in self.metadata if call_kind == kind
+        )
         code, hostname = grpc.StatusCode.OK, None
         made = call(b"", metadata=metadata, timeout=self.timeout)
         try:
@@ -93,7 +95,7 @@ class Stock:
         if self.flags.get("misdeed") == "dies":
             os.kill(os.getpid(), signal.SIGABRT)
         self.types = list(request.types)
-        self.metadata = [(one.type, one.key, one.value) for one in request.metadata]
+        self.metadata = [(entry.type, entry.key, entry.value) for entry in request.metadata]
         self.timeout = request.timeout_sec or DEFAULT_TIMEOUT
         return stats_pb2.LoadBalancerStatsRequest()  # as empty as the real response
 

@@ -78,9 +78,9 @@ async def made(on: Channel, calls: list[Call]) -> tuple[Outcome, ...]:
 @pytest.mark.slow
 async def test_the_doctor_finds_it_well(tmp_path: Path) -> None:
     findings = await doctor.examine(bridge(stock()), folder=tmp_path)
-    assert {one.check: one.seen for one in findings if one.verdict == "wrong"} == {}
+    assert {finding.check: finding.seen for finding in findings if finding.verdict == "wrong"} == {}
     assert {"unary", "statuses", "deadline", "fail-fast", "long-line", "close", "end"} <= {
-        one.check for one in findings if one.verdict == "ok"
+        finding.check for finding in findings if finding.verdict == "ok"
     }
 
 
@@ -100,8 +100,8 @@ async def test_a_row_is_told_by_counts_and_every_one_of_it_was_made(tmp_path: Pa
         calls = row(0, 30, metadata=(("a", "1"), ("a", "2"))) + row(30, 10, metadata=(("a", ""),))
         outcomes = await made(used, calls)
         (there,) = fleet.members
-    assert [one.id for one in outcomes] == [call.id for call in calls]
-    assert {(one.status, one.hostname) for one in outcomes} == {("OK", there.address)}
+    assert [outcome.id for outcome in outcomes] == [call.id for call in calls]
+    assert {(outcome.status, outcome.hostname) for outcome in outcomes} == {("OK", there.address)}
     values = {rpc.values(CALL_ID_KEY): rpc.values("a") for rpc in fleet.ledger.rpcs}
     assert values == {("call-0",): ("1", "2"), ("call-30",): ("",)}
     received = Counter(rpc.values(CALL_ID_KEY) for rpc in fleet.ledger.rpcs)
@@ -141,7 +141,7 @@ async def test_failures_have_their_statuses(tmp_path: Path) -> None:
     ]
     async with channel(tmp_path) as (used, _):
         outcomes = await made(used, [*fails, *row(12, 2)])
-    found = [one.status for one in outcomes]
+    found = [outcome.status for outcome in outcomes]
     codes = ("NOT_FOUND", "UNAVAILABLE", "NOT_FOUND", "PERMISSION_DENIED")
     assert found == [code for code in codes for _ in range(3)] + ["OK", "OK"]
 
@@ -152,7 +152,7 @@ async def test_closing_the_channel_cancels_its_calls(tmp_path: Path) -> None:
         batch = await used.start_calls(row(0, 3, metadata=behavior, deadline=50.0))
         await used.close(deadline=DEADLINE)
         outcomes = await batch.finished(deadline=DEADLINE)
-    assert [one.status for one in outcomes] == ["CANCELLED"] * 3
+    assert [outcome.status for outcome in outcomes] == ["CANCELLED"] * 3
 
 
 @pytest.mark.parametrize(
@@ -203,5 +203,7 @@ async def test_nothing_of_it_is_left(tmp_path: Path) -> None:
             ended = await started.close(deadline=DEADLINE)
             assert (ended.code, ended.killed) == (0, False)
         await fleet.ledger.wait_attempts(
-            lambda one: one.closed_at is not None, count=len(there.attempts), deadline=DEADLINE
+            lambda connection: connection.closed_at is not None,
+            count=len(there.attempts),
+            deadline=DEADLINE,
         )

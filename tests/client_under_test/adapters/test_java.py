@@ -36,7 +36,7 @@ def test_all_versions_are_exact(kind: str) -> None:
     found = versions(kind)
     assert found
     assert [
-        one for one, version in found.items() if not re.fullmatch(r"\d+(\.\d+)+", version)
+        name for name, version in found.items() if not re.fullmatch(r"\d+(\.\d+)+", version)
     ] == []
 
 

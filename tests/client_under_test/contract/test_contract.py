@@ -155,7 +155,7 @@ def test_the_session_of_the_page_obeys_the_schema() -> None:
     lines = re.findall(r"^([<>]) (\{.*\})$", page, re.MULTILINE)
     sides = {">": contract.Request, "<": contract.Answer}
     decoded = [msgspec.json.decode(text, type=sides[side]) for side, text in lines]
-    assert {type(one).__struct_config__.tag for one in decoded} >= {
+    assert {type(message).__struct_config__.tag for message in decoded} >= {
         *("hello", "open_channel", "start_calls", "cancel", "watch", "close"),
         *("done", "error", "opened", "finished", "state"),
     }

@@ -56,7 +56,9 @@ def wrong(found: tuple[Finding, ...]) -> dict[str, str]:
 @pytest.mark.parametrize("name", REAL)
 def test_the_python_adapter_is_well(findings: dict[str, tuple[Finding, ...]], name: str) -> None:
     assert wrong(findings[name]) == {}
-    skipped = {one.check: one.seen for one in findings[name] if one.verdict == "skipped"}
+    skipped = {
+        finding.check: finding.seen for finding in findings[name] if finding.verdict == "skipped"
+    }
     assert all(re.search(NOT_HERE, seen) for seen in skipped.values())
     assert set(skipped) <= {"host-names", "name-server"}
 
@@ -67,7 +69,7 @@ def test_who_sees_no_host_names_is_told_and_not_wrong(
 ) -> None:
     """Whether it is the client that does not see them, or the machine that gives none."""
     assert wrong(findings["secluded"]) == {}
-    (found,) = (one for one in findings["secluded"] if one.check == check)
+    (found,) = (finding for finding in findings["secluded"] if finding.check == check)
     assert (found.verdict, found.missing) == ("skipped", ())
     assert re.search(rf"a chroot or container of its own has to be given|{NOT_HERE}", found.seen)
     assert found.seen in "\n".join(LINES["secluded"])
@@ -119,7 +121,7 @@ def test_what_builds_on_a_broken_rule_waits_for_it(
 def test_what_the_author_reads(findings: dict[str, tuple[Finding, ...]], name: str) -> None:
     found, lines = findings[name], LINES[name]
     told = [line.split()[1] for line in lines if line.startswith(("ok", "wrong"))]
-    looked_at = [one for one in found if one.verdict != "skipped"]
+    looked_at = [check for check in found if check.verdict != "skipped"]
     assert told == [finding.check for finding in looked_at]
     advice = [line.partition("do:")[2].strip() for line in lines if "do:  " in line]
     assert advice == [finding.advice for finding in found if finding.verdict == "wrong"]

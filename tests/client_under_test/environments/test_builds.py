@@ -261,8 +261,8 @@ def test_a_client_is_built_from_sources(tmp_path: Path, library: Path) -> None:
     changed = prepare(client)
     assert program(changed) == "hash > h"
     assert changed.identity.source == str(library.parent)
-    assert len({one.identity.tree for one in (first, again, changed)}) == 2
-    assert len({one.identity.build for one in (first, again, changed)}) == 2
+    assert len({build.identity.tree for build in (first, again, changed)}) == 2
+    assert len({build.identity.build for build in (first, again, changed)}) == 2
 
 
 @pytest.mark.parametrize("name", ["ä path, with signs=@2", "plain"])
@@ -273,8 +273,8 @@ def test_sources_behind_any_path(tmp_path: Path, library: Path, name: str) -> No
     link.symlink_to(place)
     (place / "loop").symlink_to(place)
     (place / "gone").symlink_to(place / "nowhere")
-    made = [prepare(find(str(client.folder)).built_from(one)) for one in (place, link)]
-    assert {program(one) for one in made} == {"hash >= h"}
+    made = [prepare(find(str(client.folder)).built_from(path)) for path in (place, link)]
+    assert {program(build) for build in made} == {"hash >= h"}
     assert times_made(tmp_path) == 1, "by content they are the same"
 
 

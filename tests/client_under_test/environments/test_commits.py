@@ -38,9 +38,9 @@ def state(folder: Path) -> list[tuple[str, int]]:
 def test_a_commit_is_checked_out_elsewhere(checkout: Path) -> None:
     (checkout / "below" / "file").write_text("not committed")
     before = state(checkout)
-    one = commits.named(checkout, "one")
-    assert one.subject == "It is one"
-    there = commits.checked_out(checkout, one.id)
+    commit = commits.named(checkout, "one")
+    assert commit.subject == "It is one"
+    there = commits.checked_out(checkout, commit.id)
     assert [path.name for path in there.iterdir()] == ["below"]
     assert (there / "below" / "file").read_text() == "one"
     below = commits.checked_out(checkout / "below", commits.named(checkout, "HEAD~1").id)
@@ -56,7 +56,7 @@ def test_commits_are_listed_by_first_parents(checkout: Path) -> None:
     git(checkout, "checkout", "--quiet", "main")
     git(checkout, "merge", "--quiet", "--no-edit", "side")
     listed = commits.between(checkout, "one", "HEAD")
-    assert [one.subject for one in listed[:3]] == ["It is one", "It is two", "It is three"]
+    assert [commit.subject for commit in listed[:3]] == ["It is one", "It is two", "It is three"]
     assert listed[3].subject.startswith("Merge branch")
     assert len(listed) == 4
 

@@ -318,13 +318,13 @@ def test_a_pinned_version_and_what_is_installed_beside_it(
     alone = [prepare(find(f"{tmp_path}{version}")) for version in ("", "@2.1", "@1.9")]
     manifest.write_text(ENVIRONMENT.format(beside='with = ["sender==1.2", "other==3"]'))
     together = prepare(find(str(tmp_path)))
-    assert [one.version for one in (*alone, together)] == ["2.1", "2.1", "1.9", "2.1"]
+    assert [client.version for client in (*alone, together)] == ["2.1", "2.1", "1.9", "2.1"]
     assert asked == [
         ("some-pc", "2.1", ()),
         ("some-pc", "1.9", ()),
         ("some-pc", "2.1", ("sender==1.2", "other==3")),
     ]
-    assert len({one.command for one in (*alone, together)}) == 3
+    assert len({client.command for client in (*alone, together)}) == 3
     assert environments.kept(find(str(tmp_path))) == ("2.1",)
 
 

@@ -130,7 +130,7 @@ def test_a_wheel_and_the_same_wheel_with_other_content(tmp_path: Path) -> None:
 
 def test_a_checkout_is_built_in_a_copy(tmp_path: Path) -> None:
     folder = checkout(tmp_path)
-    before = {one.name for one in folder.iterdir()}
+    before = {path.name for path in folder.iterdir()}
     first = made_from(tmp_path, folder)
     assert (first.version, first.editions, said(first)) == ("2.1.dev0", ("A42", "A76"), "one")
     checkout(tmp_path, "two")
@@ -141,15 +141,15 @@ def test_a_checkout_is_built_in_a_copy(tmp_path: Path) -> None:
     (folder / "broken").unlink()
     checkout(tmp_path, "three")
     assert said(made_from(tmp_path, folder)) == "three", "what is gone is gone in the copy, too"
-    assert {one.name for one in folder.iterdir()} == before
+    assert {path.name for path in folder.iterdir()} == before
     (copied,) = (tmp_path / "cache" / "work").glob("*/left-by-a-build")
     assert copied.is_file(), "an incremental build finds what the last one left"
 
 
 def test_a_checkout_that_nobody_may_write_to(tmp_path: Path) -> None:
     folder = checkout(tmp_path)
-    for one in (*folder.iterdir(), folder):
-        one.chmod(one.stat().st_mode & ~0o222)
+    for path in (*folder.iterdir(), folder):
+        path.chmod(path.stat().st_mode & ~0o222)
     assert said(made_from(tmp_path, folder)) == "one"
     folder.chmod(0o755)
     (folder / "some_pc.py").chmod(0o644)

@@ -237,11 +237,11 @@ async def test_only_descendants_of_the_client_end_with_it(
         stdin=asyncio.subprocess.PIPE,
         start_new_session=True,
     )
-    one = await launched(
+    process = await launched(
         adapter(tmp_path, f"breed('daemon')\n{SPEAKS}", str(tmp_path / "own")), tmp_path
     )
-    await one.greet(deadline=DEADLINE)
-    await one.close(deadline=0)
+    await process.greet(deadline=DEADLINE)
+    await process.close(deadline=0)
     assert is_gone(number_in(tmp_path / "own"))
     assert lives(number_in(told))
     assert lives(child.pid)

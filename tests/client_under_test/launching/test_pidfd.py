@@ -17,14 +17,16 @@ WAYS = [pidfd.pidfd_open, pidfd._call]
 
 @pytest.mark.parametrize("opened", WAYS)
 def test_a_handle_tells_when_a_process_ends(opened: Callable[[int], int]) -> None:
-    with subprocess.Popen([sys.executable, "-I", "-c", "input()"], stdin=subprocess.PIPE) as one:
-        handle = opened(one.pid)
+    with subprocess.Popen(
+        [sys.executable, "-I", "-c", "input()"], stdin=subprocess.PIPE
+    ) as process:
+        handle = opened(process.pid)
         try:
             assert not select.select([handle], [], [], 0)[0]
             assert not os.get_inheritable(handle)
-            one.communicate()
+            process.communicate()
             assert select.select([handle], [], [], 10)[0]
         finally:
             os.close(handle)
     with pytest.raises(ProcessLookupError):
-        opened(one.pid)
+        opened(process.pid)

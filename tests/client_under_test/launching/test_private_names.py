@@ -53,7 +53,7 @@ async def test_other_names_are_asked_for_at_the_server(tmp_path: Path) -> None:
     for name in ("asked.xdspec.test", "several.xdspec.test", "nobody.xdspec.test"):
         await asyncio.to_thread(subprocess.run, [*within, *ASK, name], check=False)
     await server.stop()
-    asked = {one.question.name for one in server.queries}
+    asked = {query.question.name for query in server.queries}
     assert asked == {"asked.xdspec.test", "nobody.xdspec.test"}
 
 
@@ -62,7 +62,9 @@ def test_who_reads_old_words_gives_a_silent_server_up_as_soon(tmp_path: Path) ->
     told = subprocess.run(
         [*entered(tmp_path), "cat", "/etc/resolv.conf"], check=True, capture_output=True, text=True
     )
-    (options,) = (one.split()[1:] for one in told.stdout.splitlines() if one.startswith("options"))
+    (options,) = (
+        line.split()[1:] for line in told.stdout.splitlines() if line.startswith("options")
+    )
     assert options == ["retrans:1000", "retry:1", "timeout:1", "attempts:1"]
 
 

@@ -401,7 +401,9 @@ async def test_updates_of_a_registered_policy(tmp_path: Path) -> None:
                 "dns:///127.0.0.1:1", deadline=DEADLINE, service_config=config
             )
             await channel.start_calls([msgspec.structs.replace(CALL, id=f"{number}")])
-        second = await policy.updated(lambda one: one.value() == {"endpoint": 2}, deadline=DEADLINE)
+        second = await policy.updated(
+            lambda registered: registered.value() == {"endpoint": 2}, deadline=DEADLINE
+        )
         first, last = policy.updates
         assert last == second
         assert first.instance != last.instance

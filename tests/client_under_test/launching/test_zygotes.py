@@ -121,7 +121,7 @@ async def test_imports_are_done_once(
     lines = lines_of(seen)
     assert lines[0] == "imports early"
     told = [f"{late} {guard}" for late, guard in zip(("one", "two"), guards, strict=True)]
-    assert sorted(lines[1:]) == [f"{prepared.command[-1]} early {one}" for one in told]
+    assert sorted(lines[1:]) == [f"{prepared.command[-1]} early {line}" for line in told]
 
 
 async def test_another_environment_starts_from_nothing(

@@ -123,13 +123,13 @@ def test_a_text_and_an_earlier_wording_of_it_are_never_stated_together(name: str
     """And between them there is no version that follows neither."""
     manifest = find(name).manifest
     variants = [None, *manifest.variants]
-    first = [(one.id, one.text) for one in load().editions if one.first_wording_of]
-    parts = [(one.id, one.text) for one in load().editions if one.part_of]
+    first = [(edition.id, edition.text) for edition in load().editions if edition.first_wording_of]
+    parts = [(edition.id, edition.text) for edition in load().editions if edition.part_of]
     for then, now in first:
         follows = [now in told for told in by_version(manifest)]
         before = [then in told for told in by_version(manifest)]
         assert not any(map(all, zip(follows, before, strict=True))), (name, now)
-        either = [one or other for one, other in zip(follows, before, strict=True)]
+        either = [edition or other for edition, other in zip(follows, before, strict=True)]
         assert not any(a and not b for a, b in itertools.pairwise(either)), (name, now)
     for version, variant in itertools.product(versions(manifest), variants):
         if variant is None or is_within(version, manifest.variant(variant).versions):
@@ -141,8 +141,8 @@ def versions(manifest: Manifest) -> list[str]:
     """The versions at which anything changes, and one before and one after all of them."""
     ranges = [table.versions for table in manifest.editions]
     ranges += [variant.versions for variant in manifest.variants.values()]
-    begin = {str(first) for one in ranges if (first := beginning(one)) is not None}
-    ended = {number for one in ranges for number in re.findall(r"<([\d.]+)", one)}
+    begin = {str(first) for range_ in ranges if (first := beginning(range_)) is not None}
+    ended = {number for range_ in ranges for number in re.findall(r"<([\d.]+)", range_)}
     return ["0.0.1", *sorted(begin | ended, key=Version), "999"]
 
 
@@ -159,12 +159,13 @@ def test_what_is_stated_stands_in_the_order_of_the_documents(name: str) -> None:
 
 
 def test_two_clients_of_one_core_state_the_same() -> None:
-    one, other = find("python"), find("cpp")
+    python_client, other = find("python"), find("cpp")
     fields = ("editions", "variants", "choices", "ring_key_formats", "backoff", "knobs")
     for field in fields:
-        assert getattr(one.manifest, field) == getattr(other.manifest, field), field
+        assert getattr(python_client.manifest, field) == getattr(other.manifest, field), field
     known = [
-        (client.folder / "expected.toml").read_text().partition("\n")[2] for client in (one, other)
+        (client.folder / "expected.toml").read_text().partition("\n")[2]
+        for client in (python_client, other)
     ]
     assert known[0] == known[1]
 
