@@ -70,7 +70,9 @@ async def push_to_ack(rounds: int, endpoints: int) -> list[float]:
             many = [f"127.1.{number % 200}.{i % 250}:{20000 + i}" for i in range(endpoints)]
             resource = resources.endpoints(
                 served.endpoints().cluster_name,
-                resources.locality("l", *(resources.endpoint(one) for one in (address, *many))),
+                resources.locality(
+                    "l", *(resources.endpoint(member) for member in (address, *many))
+                ),
             )
             started = time.perf_counter()
             push = await plane.set(resource)
@@ -128,8 +130,8 @@ def main() -> None:
     up, calls = asyncio.run(rate(3000))
     say("start of the Python adapter", f"{up * 1000:.0f} ms", "-")
     say("calls through a gate", f"{calls:.0f} /s", "-")
-    one = [suite("--scenario", "ring.order_of_endpoints", "--jobs", "1") for _ in range(5)]
-    alone = [run["scenarios"][0]["seconds"] for run in one]  # type: ignore[index]
+    reports = [suite("--scenario", "ring.order_of_endpoints", "--jobs", "1") for _ in range(5)]
+    alone = [run["scenarios"][0]["seconds"] for run in reports]  # type: ignore[index]
     say("a plain ring scenario, alone and cold, median", f"{statistics.median(alone):.2f} s", "-")
     walls = []
     for _ in range(arguments.runs):

@@ -58,11 +58,11 @@ class Cell(NamedTuple):
 
 def cells() -> tuple[Cell, ...]:
     """As few cells as have each pair of values: each time the one that adds most pairs."""
-    every = [Cell(*one) for one in itertools.product(USERS, PLACES, SYSTEMS)]
-    missing = set().union(*(one.pairs() for one in every))
+    every = [Cell(*combination) for combination in itertools.product(USERS, PLACES, SYSTEMS)]
+    missing = set().union(*(cell.pairs() for cell in every))
     chosen: list[Cell] = []
     while missing:
-        best = max(every, key=lambda one: len(one.pairs() & missing))  # the first of the best
+        best = max(every, key=lambda cell: len(cell.pairs() & missing))  # the first of the best
         chosen.append(best)
         missing -= best.pairs()
     return tuple(chosen)

@@ -82,7 +82,7 @@ def habits(content: str) -> tuple[Habit, ...]:
     """Return the habits of a file such as prose.toml."""
     found = tomllib.loads(content)["habit"]
     return tuple(
-        Habit(one["name"], re.compile(one["pattern"], re.MULTILINE), one["write"]) for one in found
+        Habit(row["name"], re.compile(row["pattern"], re.MULTILINE), row["write"]) for row in found
     )
 
 
@@ -142,9 +142,9 @@ def _texts(table: Mapping[str, Any], *, wordings: bool = False) -> Iterator[str]
             case dict():
                 yield from _texts(value, wordings=name == "wordings")
             case list():
-                for one in value:
-                    if isinstance(one, dict):
-                        yield from _texts(one)
+                for item in value:
+                    if isinstance(item, dict):
+                        yield from _texts(item)
 
 
 def texts(root: Path) -> Iterator[Text]:
@@ -183,10 +183,10 @@ def hits(several: Iterable[Text], known: Iterable[Habit]) -> Iterator[Hit]:
 def too_many(found: Iterable[Hit], allowed: Mapping[str, int]) -> list[Hit]:
     """Return the hits of folders that have more than allowed, if the sum of all grew."""
     every = list(found)
-    counts = Counter(one.folder for one in every)
+    counts = Counter(hit.folder for hit in every)
     if len(every) <= sum(allowed.values()):
         return []
-    return [one for one in every if counts[one.folder] > allowed.get(one.folder, 0)]
+    return [hit for hit in every if counts[hit.folder] > allowed.get(hit.folder, 0)]
 
 
 def shrunk(found: Iterable[Hit], allowed: Mapping[str, int]) -> dict[str, int]:
@@ -195,7 +195,7 @@ def shrunk(found: Iterable[Hit], allowed: Mapping[str, int]) -> dict[str, int]:
     Raises:
         ValueError: their sum is larger than what is allowed.
     """
-    counts = Counter(one.folder for one in found)
+    counts = Counter(hit.folder for hit in found)
     if sum(counts.values()) > sum(allowed.values()):
         raise ValueError("there are more habits of prose than allowed: rewrite them first")
     return dict(sorted(counts.items()))
@@ -203,11 +203,11 @@ def shrunk(found: Iterable[Hit], allowed: Mapping[str, int]) -> dict[str, int]:
 
 def bad_subjects(subjects: Iterable[str]) -> Iterator[str]:
     """Return what is wrong with the subjects of commits."""
-    for one in subjects:
-        if len(one) > LONGEST_SUBJECT:
-            yield f"commit subject of {len(one)} characters, {LONGEST_SUBJECT} at most: {one}"
-        elif re.match(r"[\w./-]+(\([\w./-]+\))?: ", one):
-            yield f"commit subject with a label and a colon, write a sentence: {one}"
+    for title in subjects:
+        if len(title) > LONGEST_SUBJECT:
+            yield f"commit subject of {len(title)} characters, {LONGEST_SUBJECT} at most: {title}"
+        elif re.match(r"[\w./-]+(\([\w./-]+\))?: ", title):
+            yield f"commit subject with a label and a colon, write a sentence: {title}"
 
 
 def new_subjects(root: Path) -> list[str]:
@@ -239,7 +239,7 @@ def main(words: list[str]) -> int:
     found = list(hits(texts(ROOT), habits(HABITS.read_text("utf-8"))))
     allowed = tomllib.loads(ALLOWED.read_text("utf-8"))["allowed"] if ALLOWED.exists() else {}
     if given.list is not None:
-        _print(one for one in found if one.path.startswith(given.list))
+        _print(hit for hit in found if hit.path.startswith(given.list))
         return 0
     if given.shrink:
         try:
@@ -255,7 +255,7 @@ def main(words: list[str]) -> int:
         return 0
     wrong = too_many(found, allowed)
     changed = changed_files(ROOT)
-    _print([one for one in wrong if one.path in changed] or wrong)
+    _print([hit for hit in wrong if hit.path in changed] or wrong)
     if wrong:
         print(
             f"ci/prose: {len(found)} habits of prose, {sum(allowed.values())} are allowed: rewrite "
@@ -269,8 +269,8 @@ def main(words: list[str]) -> int:
 
 
 def _print(several: Iterable[Hit]) -> None:
-    for one in several:
-        print(f"{one.path}:{one.line}: {one.habit.name} ({one.habit.write}): …{one.words}…")
+    for hit in several:
+        print(f"{hit.path}:{hit.line}: {hit.habit.name} ({hit.habit.write}): …{hit.words}…")
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def totals(self) -> Counter[Verdict]:
         """All clauses by verdict."""
-        return sum((Counter(one) for one in self.documents.values()), Counter[Verdict]())
+        return sum((Counter(document) for document in self.documents.values()), Counter[Verdict]())
 
 
 def results() -> tuple[Result, ...]:
@@ -110,22 +110,22 @@ def of_report(report: Report, known: Catalogue) -> Iterator[Result]:
 
 def record(new: Iterable[Result], old: Iterable[Result]) -> tuple[Result, ...]:
     """Return the results with new ones in the place of older ones of the same client."""
-    found = {(one.client, one.variant): one for one in old}
-    for one in new:
-        before = found.get((one.client, one.variant))
-        if before and before.version == one.version:
-            one = msgspec.structs.replace(one, released=before.released)  # noqa: PLW2901
-        found[one.client, one.variant] = one
+    found = {(earlier.client, earlier.variant): earlier for earlier in old}
+    for result in new:
+        before = found.get((result.client, result.variant))
+        if before and before.version == result.version:
+            result = msgspec.structs.replace(result, released=before.released)  # noqa: PLW2901
+        found[result.client, result.variant] = result
     return tuple(found.values())
 
 
 def make_pages() -> None:
     """Create the page of each client that has none yet."""
-    for one in results():
-        if not one.page.exists():
-            one.page.write_text(
-                f"# Deviations of {one.client}\n\n<!-- begin generated deviations "
-                f"{one.page.stem} -->\n<!-- end generated -->\n",
+    for result in results():
+        if not result.page.exists():
+            result.page.write_text(
+                f"# Deviations of {result.client}\n\n<!-- begin generated deviations "
+                f"{result.page.stem} -->\n<!-- end generated -->\n",
                 "utf-8",
             )
 
@@ -141,12 +141,13 @@ def summary(known: Facts) -> str:
     head = ("client", "released", "judged", "pass:", "fail:", "seen:", "skip:", "error:")
     rows = (
         (
-            f"[{one.name}](/{one.page.relative_to(ROOT)})",
-            f"{one.released or 'not recorded'}",
-            f"{one.judged} by {one.suite}" + (f" ({one.commit[:12]})" if one.commit else ""),
-            *(f"{one.totals[verdict]}" for verdict in (*_SHOWN, Verdict.SKIP, Verdict.ERROR)),
+            f"[{result.name}](/{result.page.relative_to(ROOT)})",
+            f"{result.released or 'not recorded'}",
+            f"{result.judged} by {result.suite}"
+            + (f" ({result.commit[:12]})" if result.commit else ""),
+            *(f"{result.totals[verdict]}" for verdict in (*_SHOWN, Verdict.SKIP, Verdict.ERROR)),
         )
-        for one in results()
+        for result in results()
     )
     return table(head, rows)
 
@@ -157,11 +158,11 @@ def by_document(known: Facts) -> str:
     documents = [
         name
         for name in dict.fromkeys(clause.document for clause in known.known)
-        if any(name in one.documents for one in found)
+        if any(name in result.documents for result in found)
     ]
 
-    def counts(one: Result, document: str) -> str:
-        of = one.documents.get(document, {})
+    def counts(result: Result, document: str) -> str:
+        of = result.documents.get(document, {})
         if not any(of.get(verdict) for verdict in _SHOWN):
             return "skip" if of else "-"
         pass_, fail, seen = (of.get(verdict, 0) for verdict in _SHOWN)
@@ -170,18 +171,19 @@ def by_document(known: Facts) -> str:
     rows = (
         (
             f"[{name}]({link})" if (link := known.known.editions.link(name)) else name,
-            *(counts(one, name) for one in found),
+            *(counts(result, name) for result in found),
         )
         for name in sorted(documents, key=lambda name: int(name[1:].partition("-")[0]))
     )
-    return table(("gRFC", *(one.name for one in found)), rows)
+    return table(("gRFC", *(result.name for result in found)), rows)
 
 
 def stated(known: Facts) -> str:
     """Return a list of the editions that each client states."""
     order = known.known.editions.ids
     return "\n".join(
-        f"- {one.name}: {', '.join(sorted(one.editions, key=order.index))}" for one in results()
+        f"- {result.name}: {', '.join(sorted(result.editions, key=order.index))}"
+        for result in results()
     )
 
 
@@ -190,14 +192,14 @@ def clients(known: Facts) -> str:
     del known
     rows = (
         (
-            f"`{one.client}`",
-            f"{_IMPLEMENTATIONS.get(one.client, '')} {one.version}".strip(),
-            f"{one.totals[Verdict.PASS]}",
-            f"[{one.totals[Verdict.FAIL]}](/{one.page.relative_to(ROOT)})",
-            f"{one.totals[Verdict.SEEN]}",
-            f"{one.totals[Verdict.SKIP]}",
+            f"`{result.client}`",
+            f"{_IMPLEMENTATIONS.get(result.client, '')} {result.version}".strip(),
+            f"{result.totals[Verdict.PASS]}",
+            f"[{result.totals[Verdict.FAIL]}](/{result.page.relative_to(ROOT)})",
+            f"{result.totals[Verdict.SEEN]}",
+            f"{result.totals[Verdict.SKIP]}",
         )
-        for one in results()
+        for result in results()
     )
     return table(("client", "implementation", "pass:", "fail:", "seen:", "skip:"), rows)
 
@@ -217,30 +219,32 @@ _IMPLEMENTATIONS = {
 
 def deviations(known: Facts, page: str) -> str:
     """Return the deviations of a client, one section for each cause."""
-    one = next(one for one in results() if one.page.stem == page)
-    entries = _entries(one, known.known)
-    now = [entry for entry in entries if entry.applies_to(one.version, one.variant)]
+    row = next(row for row in results() if row.page.stem == page)
+    entries = _entries(row, known.known)
+    now = [entry for entry in entries if entry.applies_to(row.version, row.variant)]
     past = [
-        entry for entry in entries if not entry.applies_to(one.version, None) and entry.versions
+        entry for entry in entries if not entry.applies_to(row.version, None) and entry.versions
     ]
     of_now = len({entry.clause for entry in now})
-    text = f"For maintainers of `{one.client}` and readers of its results. {one.name}, judged on "
-    text += f"{one.judged}, deviates from {of_now} clauses. Each section has one cause: what the "
+    text = f"For maintainers of `{row.client}` and readers of its results. {row.name}, judged on "
+    text += f"{row.judged}, deviates from {of_now} clauses. Each section has one cause: what the "
     text += "rule says, what the client does, why, in which versions, and the issue. "
     text += "[Compliance](/docs/compliance.md) says how to dispute one.\n"
     if now:
-        text += f"\n## Version {one.version}\n" + _paragraphs(now, one, known)
+        text += f"\n## Version {row.version}\n" + _paragraphs(now, row, known)
     if past:
-        text += "\n## Other versions\n" + _paragraphs(past, one, known)
+        text += "\n## Other versions\n" + _paragraphs(past, row, known)
     return text
 
 
-def _entries(one: Result, known: Catalogue) -> tuple[Entry, ...]:
-    folder = find(one.client if one.client not in FOLDERS else str(ROOT / FOLDERS[one.client]))
+def _entries(result: Result, known: Catalogue) -> tuple[Entry, ...]:
+    folder = find(
+        result.client if result.client not in FOLDERS else str(ROOT / FOLDERS[result.client])
+    )
     return read_baseline(folder.folder / "expected.toml", known)
 
 
-def _paragraphs(entries: Iterable[Entry], one: Result, known: Facts) -> str:
+def _paragraphs(entries: Iterable[Entry], result: Result, known: Facts) -> str:
     listed = list(entries)
     text = ""
     for entry in listed:
@@ -250,7 +254,7 @@ def _paragraphs(entries: Iterable[Entry], one: Result, known: Facts) -> str:
         more = [other.clause for other in listed if _has_same_cause(other, entry)]
         text += f"\n### {clause.id} {escaped(clause.title)}\n\n"
         text += f"- **Rule** ({known.link(clause.id)}, {clause.strength.value}): "
-        text += f"{escaped(_wording(clause, one))}\n"
+        text += f"{escaped(_wording(clause, result))}\n"
         text += f"- **Observed**: {escaped(entry.seen)}\n"
         text += f"- **Cause**: {escaped(entry.explanation)}\n"
         versions = f"`{entry.versions}`" if entry.versions else "all that were judged"
@@ -261,7 +265,7 @@ def _paragraphs(entries: Iterable[Entry], one: Result, known: Facts) -> str:
             links = ", ".join(known.link(other) for other in dict.fromkeys(more))
             text += f"- **Same cause**: {links}\n"
         text += f"- **Issue**: {f'<{entry.issue}>' if entry.issue else 'none known'}\n"
-        text += f"- **Repeat**: `xdspec run {_named(one)} --scenario '{entry.scenarios[0]}'`\n"
+        text += f"- **Repeat**: `xdspec run {_named(result)} --scenario '{entry.scenarios[0]}'`\n"
     return text
 
 
@@ -269,13 +273,15 @@ def _has_same_cause(other: Entry, entry: Entry) -> bool:
     return other.like == entry.clause and other.explanation == entry.explanation
 
 
-def _wording(clause: Clause, one: Result) -> str:
-    edition = edition_for(clause, one.editions)
+def _wording(clause: Clause, result: Result) -> str:
+    edition = edition_for(clause, result.editions)
     return clause.worded(edition) if edition else next(iter(clause.wordings.values()))
 
 
-def _named(one: Result) -> str:
-    return FOLDERS.get(one.client, one.client) + (f"+{one.variant}" if one.variant else "")
+def _named(result: Result) -> str:
+    return FOLDERS.get(result.client, result.client) + (
+        f"+{result.variant}" if result.variant else ""
+    )
 
 
 GENERATED: Mapping[str, Callable[..., str]] = {
@@ -295,7 +301,7 @@ def main(arguments: list[str]) -> int:
         return BAD_INPUT
     known = load()
     try:
-        new = [one for path in arguments for one in of_report(read_report(Path(path)), known)]
+        new = [result for path in arguments for result in of_report(read_report(Path(path)), known)]
     except BadReport as trouble:
         print(f"ci/results: {trouble}", file=sys.stderr)
         return BAD_INPUT

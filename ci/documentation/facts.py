@@ -34,8 +34,8 @@ class Facts:
         self.known = known
         self._files = {
             clause: (FOLDER / name).relative_to(ROOT).as_posix()
-            for one in known.editions
-            for name in one.files
+            for edition in known.editions
+            for name in edition.files
             for clause in _ids(FOLDER / name)
         }
 
@@ -66,15 +66,15 @@ class Facts:
     def editions(self) -> str:
         """Return a table of every edition, in the order in which they amend each other."""
 
-        def row(one: Edition) -> tuple[str, ...]:
-            link = self.known.editions.link(one.id)
-            date = f"{one.date or ''}"
-            said = f"{one.relation}: {one.brings}" if one.relation else one.brings
+        def row(edition: Edition) -> tuple[str, ...]:
+            link = self.known.editions.link(edition.id)
+            date = f"{edition.date or ''}"
+            said = f"{edition.relation}: {edition.brings}" if edition.relation else edition.brings
             return (
-                f"`{one.id}`",
+                f"`{edition.id}`",
                 f"[{date}]({link})" if link else date,
                 cell(escaped(said)),
-                f"{len(self.known.worded_by(one.id))}",
+                f"{len(self.known.worded_by(edition.id))}",
             )
 
         return table(("edition", "since", "content", "clauses:"), map(row, self.known.editions))
@@ -133,12 +133,12 @@ class Facts:
         def row(path: Path) -> tuple[str, ...]:
             text = path.read_text("utf-8")
             about = (ast.get_docstring(ast.parse(text)) or "").partition("\n\n")[0]
-            areas = sorted({one.rpartition("-")[0] for one in self._files if one in text})
+            areas = sorted({file.rpartition("-")[0] for file in self._files if file in text})
             name = path.relative_to(folder).with_suffix("").as_posix()
             source = path.relative_to(ROOT).as_posix()
             return f"[{name}](/{source})", cell(escaped(about)), ", ".join(areas)
 
-        paths = [one for one in sorted(folder.rglob("*.py")) if one.name != "__init__.py"]
+        paths = [path for path in sorted(folder.rglob("*.py")) if path.name != "__init__.py"]
         return table(("module", "what it computes", "clauses of"), map(row, paths))
 
     def command_line(self) -> str:
@@ -217,11 +217,11 @@ def symbol(path: Path, name: str) -> str:
     text = path.read_text("utf-8")
     node: ast.AST = ast.parse(text)
     for part in name.split("."):
-        node = next((one for one in ast.iter_child_nodes(node) if _name(one) == part), node)
+        node = next((child for child in ast.iter_child_nodes(node) if _name(child) == part), node)
     if _name(node) != name.rpartition(".")[2] or not isinstance(node, ast.stmt):
         raise LookupError(f"{path} has no {name}")
     decorators = getattr(node, "decorator_list", [])
-    first = min([node.lineno, *(one.lineno for one in decorators)])
+    first = min([node.lineno, *(decorator.lineno for decorator in decorators)])
     return textwrap.dedent("\n".join(text.splitlines()[first - 1 : node.end_lineno]))
 
 
@@ -297,7 +297,7 @@ def _type(field: Mapping[str, Any]) -> str:
         case {"$ref": place}:
             said = f"`{place.rpartition('/')[2]}`"
         case {"enum": texts}:
-            said = " or ".join(f"`{one}`" for one in texts)
+            said = " or ".join(f"`{text}`" for text in texts)
         case {"type": "array", "prefixItems": items}:
             said = f"[{', '.join(map(_type, items))}]"
         case {"type": "array", "items": dict() as items}:
