@@ -25,7 +25,7 @@ DEADLINE = 20.0
 
 def service(name: str, *backends: BackendEndpoint) -> list[Any]:
     """Return a Listener, a RouteConfiguration, a Cluster and its endpoints, all of one name."""
-    members = [endpoint(one.address) for one in backends]
+    members = [endpoint(backend.address) for backend in backends]
     return [
         listener(name, route_config=name),
         route_configuration(name, cluster=name),

@@ -25,11 +25,11 @@ def mesh(*localities: Locality) -> XdsConfig:
 
 
 def near(*addresses: str) -> Locality:
-    return Locality(tuple(Endpoint(one) for one in addresses), name="near")
+    return Locality(tuple(Endpoint(address) for address in addresses), name="near")
 
 
 def far(*addresses: str) -> Locality:
-    return Locality(tuple(Endpoint(one) for one in addresses), name="far", priority=1)
+    return Locality(tuple(Endpoint(address) for address in addresses), name="far", priority=1)
 
 
 def tenants(count: int) -> list[dict[str, str]]:
@@ -67,7 +67,7 @@ async def test_a_new_backend_takes_its_share(world: World) -> None:
 async def test_far_backends_are_for_when_no_near_one_is_there(world: World) -> None:
     broken = await world.endpoints(2, mode=Close())
     (spare,) = await world.endpoints(1)
-    await world.serve(mesh(near(*(one.address for one in broken)), far(spare.address)))
+    await world.serve(mesh(near(*(backend.address for backend in broken)), far(spare.address)))
     calls = await world.call(tenants(10))
     assert {call.endpoint for call in calls} == {spare.address}
-    assert all(one.attempts for one in broken), "each near one is tried before"
+    assert all(backend.attempts for backend in broken), "each near one is tried before"
