@@ -63,6 +63,10 @@ MOST = 150
 """Touched clauses that all run. Their mutants take about a minute and a half."""
 
 
+MANY = 200
+"""Files of a change beyond which slow tests do not run if only names changed in them."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Turn:
     """What runs on one of the days.
@@ -268,6 +272,19 @@ def slow_tests(
         if place % len(TURNS) + 1 in numbers
         or any(path.startswith((file, *WATCHED.get(file, ()))) for path in changes)
     ]
+
+
+def beyond_renames(changes: Iterable[Change]) -> list[Change]:
+    """Return the changes but for modules in which only names changed, or that moved."""
+    changes = tuple(changes)
+    modules = [change for change in changes if change.path.endswith(".py")]
+    before = {shape(passage.code) for module in modules for passage in passages(module.before)}
+    renamed = [
+        module
+        for module in modules
+        if all(shape(passage.code) in before for passage in passages(module.now))
+    ]
+    return [change for change in changes if change not in renamed]
 
 
 # Rows.
@@ -492,6 +509,8 @@ def main() -> int:
             looked_at = f"{len(files)} files changed since {commit[:9]}"
             everything = touched(files)
             change = everything.sample(seed)
+            if len(files) > MANY:
+                files = tuple(beyond_renames(files))
             if change != everything:
                 looked_at += (
                     f" touch {len(everything.clauses)} clauses, {len(everything.certain)} by more "

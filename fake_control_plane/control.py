@@ -257,9 +257,9 @@ class _Control:
             case "accept_streams":
                 script.accept_streams(service_from(fault.accept_streams.service))
             case "send_unsolicited":
-                script.volunteer(*map(kind_from, fault.send_unsolicited.kinds))
+                script.send_unsolicited(*map(kind_from, fault.send_unsolicited.kinds))
             case "wrap_in_resource":
-                script.wrap(*map(kind_from, fault.wrap_in_resource.kinds))
+                script.wrap_in_resource(*map(kind_from, fault.wrap_in_resource.kinds))
             case _:
                 self._change_loads(fault, script.loads)
 

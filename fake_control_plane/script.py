@@ -125,14 +125,14 @@ class Script:
         self._withheld.discard((kind, name))
         self._stage.pump()
 
-    def volunteer(self, *kinds: Kind) -> None:
+    def send_unsolicited(self, *kinds: Kind) -> None:
         """Let each response of these types, from the next one on, bring all that is set of them.
 
         Of no type when none is named: what was asked for is all again.
         """
         self._unasked = set(kinds)
 
-    def wrap(self, *kinds: Kind) -> None:
+    def wrap_in_resource(self, *kinds: Kind) -> None:
         """Send resources of these types as `Resource` messages, each in one of its own name.
 
         Of no type when none is named: all go out as they are again.

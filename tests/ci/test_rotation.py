@@ -177,6 +177,14 @@ def test_slow_tests_run_for_a_change_of_what_they_watch(turns: Any) -> None:
         assert all((ROOT / path).exists() for path in paths), paths
 
 
+def test_a_rename_is_told_from_other_changes(turns: Any) -> None:
+    moved = turns.Change(NEW, now=scenarios(1, 2, name="place"))
+    changed = turns.Change("tests/test_it.py", before="A = 1", now="A = 2")
+    page = turns.Change("docs/page.md", before="a", now="b")
+    gone = turns.Change(OLD, before=scenarios(1, 2))
+    assert turns.beyond_renames([gone, moved, changed, page]) == [changed, page]
+
+
 # A change of many clauses.
 
 

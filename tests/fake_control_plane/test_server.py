@@ -200,12 +200,12 @@ async def test_a_withheld_resource_does_not_exist(
 async def test_what_nobody_asked_for_is_sent_if_it_is_told_to(
     plane: ControlPlane, clients: Any, names_of: Names
 ) -> None:
-    plane.script.volunteer(CDS)
+    plane.script.send_unsolicited(CDS)
     await plane.set(eds_cluster("a"), eds_cluster("b"), eds_cluster("c"))
     client = await clients.ads(plane.address)
     await client.request(CDS, ["b"])
     assert names_of(await client.receive()) == ["a", "b", "c"]
-    plane.script.volunteer()
+    plane.script.send_unsolicited()
     await plane.set(eds_cluster("b"))
     assert names_of(await client.receive()) == ["b"]
 
@@ -213,7 +213,7 @@ async def test_what_nobody_asked_for_is_sent_if_it_is_told_to(
 async def test_resources_go_out_in_messages_of_their_names_if_they_are_told_to(
     plane: ControlPlane, clients: Any, names_of: Names
 ) -> None:
-    plane.script.wrap(CDS)
+    plane.script.wrap_in_resource(CDS)
     await plane.set(eds_cluster("a"), endpoints("a"))
     client = await clients.ads(plane.address)
     await client.request(CDS, ["a"])
@@ -222,7 +222,7 @@ async def test_resources_go_out_in_messages_of_their_names_if_they_are_told_to(
     assert wrapped.Unpack(resource)
     assert (resource.name, resource.version) == ("a", "1")
     assert resource.resource.type_url == CDS.type_url
-    plane.script.wrap()
+    plane.script.wrap_in_resource()
     await plane.set(eds_cluster("a"))
     assert names_of(await client.receive()) == ["a"]
 

@@ -28,7 +28,7 @@ def renamed(name: str, members: Sequence[Member], *, version: str) -> Cluster:
 @scenario("A27-CDS-08")
 async def test_not_asked_for(world: World) -> None:
     """Before and behind those that were; their endpoints come unasked as well."""
-    world.plane.script.volunteer(Kind.CLUSTER, Kind.ENDPOINTS)
+    world.plane.script.send_unsolicited(Kind.CLUSTER, Kind.ENDPOINTS)
     planted = await deploy(world, direct=("b", "d"))
     members = await world.endpoints(4)
     d, moved = planted.served.own("d"), renamed("d", members[:1], version="later")
@@ -46,7 +46,7 @@ async def test_not_asked_for(world: World) -> None:
 
 @scenario("A27-CDS-09")
 async def test_other_names(world: World) -> None:
-    world.plane.script.volunteer(Kind.CLUSTER)
+    world.plane.script.send_unsolicited(Kind.CLUSTER)
     names = (*BEFORE, ASKED, *BEHIND)
     for version in ("first", "then"):
         members = await world.endpoints(len(names))
