@@ -83,6 +83,7 @@ async def test_limits(world: World) -> None:
     ("clause", "limits"),
     [
         case("default", "A32-CB-03", ()),
+        case("high-alone", "A32-CB-03", (Threshold(7, "HIGH"),)),
         case("unset", "A32-CB-04", (Threshold(None, others=HIGH), 7)),
         case("largest", "A32-CB-08", (UNLIMITED,)),
     ],

@@ -2,6 +2,8 @@
 
 from itertools import dropwhile
 
+import pytest
+
 from conformance import timing
 from conformance.judging.declaration import scenario
 from conformance.judging.expectations import (
@@ -48,10 +50,11 @@ async def test_one_ready(world: World) -> None:
 
 
 @scenario("A42-AGG-02")
-async def test_two_failed_of_four(world: World) -> None:
+async def test_two_failed_of_five(world: World) -> None:
+    """Two of five: neither a half nor a majority is needed."""
     lower = await endpoints(world, Serve())
-    met = await ring_order(world, 4, tier(1, lower))
-    await met.set_modes(Close(), Close(), Stall(), Stall())
+    met = await ring_order(world, 5, tier(1, lower))
+    await met.set_modes(Close(), Close(), *[Stall()] * 3)
     calls = await world.call([met.request], deadline=timing.FAR_FROM_FAILOVER)
     await world.judge("A42-AGG-02", calls, AllServedBy((lower[0].address,)))
 
@@ -71,10 +74,12 @@ async def test_one_connecting(world: World) -> None:
 
 
 @scenario("A42-AGG-04", needs=("watch",), seconds=1.2, waits=True)
-async def test_one_failed_of_three(world: World) -> None:
+@pytest.mark.parametrize("count", [2, 3])
+async def test_one_failed(world: World, count: int) -> None:
+    """One failed endpoint of two is half of them."""
     lower = await endpoints(world, Serve())
-    met = await ring_order(world, 3, tier(1, lower), unasked=True)
-    await met.set_modes(Close(), Stall(), Stall())
+    met = await ring_order(world, count, tier(1, lower), unasked=True)
+    await met.set_modes(Close(), *[Stall()] * (count - 1))
     watched = await world.states.watch()
     await world.states.demand(watched, "IDLE", why=UNASKED)
     told = len(watched.states)
@@ -118,8 +123,8 @@ async def test_one_ready_beside_two_failed(world: World) -> None:
 @scenario("A42-AGG-08")
 async def test_two_failed_beside_one_connecting(world: World) -> None:
     lower = await endpoints(world, Serve())
-    met = await ring_order(world, 3, tier(1, lower), unasked=True)
-    await met.set_modes(Close(), Close(), Stall())
+    met = await ring_order(world, 5, tier(1, lower), unasked=True)
+    await met.set_modes(Close(), Close(), *[Stall()] * 3)
     await met.make_connecting(met[2])
     calls = await world.call([met.request], deadline=timing.FAR_FROM_FAILOVER)
     await world.judge("A42-AGG-08", calls, AllServedBy((lower[0].address,)))

@@ -60,37 +60,47 @@ async def test_place_on_the_ring(world: World) -> None:
 
 @scenario("A61-RING-03", seconds=0.6)
 async def test_second_address(world: World) -> None:
-    first, second, *others = await world.endpoints(4)
+    """Not the first of three addresses serves, nor, by the end, the second."""
+    first, second, third, *others = await world.endpoints(5)
     await first.set_mode(Refuse())
     served = listed(
-        Endpoint(first.address, further=(second.address,)),
-        *(Endpoint(endpoint.address) for endpoint in others),
+        Endpoint(first.address, further=(second.address, third.address)),
+        *(Endpoint(other.address) for other in others),
     )
     await world.serve(served)
-    calls = await world.call(world.sessions(ENOUGH_TO_TELL), channel=await guarded(world))
-    as_one = calls.taken_for({second.address: first.address})
+    headers, channel = world.sessions(ENOUGH_TO_TELL), await guarded(world)
+
+    async def by_endpoint() -> Calls:
+        calls = await world.call(headers, channel=channel)
+        return calls.taken_for(dict.fromkeys((second.address, third.address), first.address))
+
+    await judge(world, "A61-RING-03", await by_endpoint(), served)
+    await second.set_mode(Refuse())
+    await second.kill()
+    as_one = await world.until(served.mapping(), by_endpoint)
     await judge(world, "A61-RING-03", as_one, served)
 
 
 @scenario("A61-SUB-01", seconds=1)
 async def test_one_address_failed(world: World) -> None:
-    """The request waits for the second address, and is served there."""
-    first, second, *others = await world.endpoints(4)
+    """The request waits for the last of three addresses, and is served there."""
+    first, second, last, *others = await world.endpoints(5)
     await first.set_mode(Close())
-    await second.set_mode(Hold())
+    await second.set_mode(Close())
+    await last.set_mode(Hold())
     served = listed(
-        Endpoint(first.address, further=(second.address,)),
-        *(Endpoint(endpoint.address) for endpoint in others),
+        Endpoint(first.address, further=(second.address, last.address)),
+        *(Endpoint(other.address) for other in others),
     )
     key_format, channel = world.bench.key_format, await guarded(world)
     await world.serve(served)
     met = RingOrder(world, [first, *others], served, key_format)
     waiting = await world.start([met.request], channel=channel)
-    await world.attempts.demand_count(second, why="the first address failed")
+    await world.attempts.demand_count(last, why="the addresses before it failed")
     held = await world.call([met.request], channel=channel, deadline=timing.HELD)
     await world.judge("A61-SUB-01", held, EndsWith(status="DEADLINE_EXCEEDED"))
-    await second.set_mode(Serve())
-    await world.judge("A61-SUB-01", await waiting.over(), AllServedBy((second.address,)))
+    await last.set_mode(Serve())
+    await world.judge("A61-SUB-01", await waiting.over(), AllServedBy((last.address,)))
 
 
 @scenario("A61-GUARD-01", alone=True)

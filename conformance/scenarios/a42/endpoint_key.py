@@ -68,6 +68,19 @@ async def test_empty_hash_key(world: World) -> None:
     await world.judge("A76-KEY-02", after, served.mapping(hash_keys=False))
 
 
+@scenario("A76-KEY-01", "A76-KEY-02")
+async def test_keys_of_some(world: World) -> None:
+    """Keys hold for each endpoint: one has no key, and one an empty key."""
+    a, b, c, d = await world.addresses(4)
+    tick, trick, _ = KEYS
+    places = (Endpoint(a, hash_key=tick), Endpoint(b), Endpoint(c, hash_key=""))
+    served = one_cluster((Locality((*places, Endpoint(d, hash_key=trick))),))
+    await world.serve(served)
+    calls = await world.call(world.sessions(ENOUGH_TO_TELL))
+    for clause in ("A76-KEY-01", "A76-KEY-02"):
+        await world.judge(clause, calls, served.mapping(hash_keys=True))
+
+
 @scenario("A76-KEY-01", "A76-KEY-03", "A76-KEY-04")
 async def test_change_of_hash_keys(world: World) -> None:
     """Keys go round the endpoints; then an endpoint comes back under its key elsewhere."""

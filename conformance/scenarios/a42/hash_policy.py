@@ -15,7 +15,12 @@ from conformance.judging.expectations import (
     SeveralEndpoints,
 )
 from conformance.judging.observations import Calls, Contrast
-from conformance.spec.oracles.request_hash import HeaderPolicy, UnsupportedKind, UnsupportedPolicy
+from conformance.spec.oracles.request_hash import (
+    ChannelIdPolicy,
+    HeaderPolicy,
+    UnsupportedKind,
+    UnsupportedPolicy,
+)
 from conformance.world import (
     EMPTY,
     ENOUGH_OF_EIGHT,
@@ -34,6 +39,7 @@ from fake_control_plane import Kind
 A, B, C = HeaderPolicy(name="a"), HeaderPolicy(name="b"), HeaderPolicy(name="c")
 TERMINAL_A = HeaderPolicy(name="a", terminal=True)
 TERMINAL_B = HeaderPolicy(name="b", terminal=True)
+TERMINAL_CHANNEL = ChannelIdPolicy(terminal=True)
 
 
 async def varying(world: World, header: str, **still: str) -> Calls:
@@ -163,6 +169,19 @@ async def test_terminal_with_result_after_others(world: World) -> None:
         await world.judge(clause, first, SeveralEndpoints())
         await world.judge(clause, second, SeveralEndpoints())
         await world.judge(clause, third, OneEndpoint())
+
+
+@scenario("A42-HASH-13")
+async def test_terminal_on_the_channel_id(world: World) -> None:
+    await world.plain_ring(TERMINAL_CHANNEL, A)
+    await world.judge("A42-HASH-13", await varying(world, "a"), OneEndpoint())
+
+
+@scenario("A42-HASH-14")
+async def test_terminal_on_the_channel_id_after_others(world: World) -> None:
+    await world.plain_ring(A, TERMINAL_CHANNEL, C)
+    await world.judge("A42-HASH-14", await varying(world, "a", c="same"), SeveralEndpoints())
+    await world.judge("A42-HASH-14", await varying(world, "c", a="same"), OneEndpoint())
 
 
 @scenario("A42-HASH-15")

@@ -127,8 +127,9 @@ async def test_content_type_of_the_application(world: World) -> None:
 
 
 @scenario("A42-HDR-11")
-async def test_pseudo_header(world: World) -> None:
-    served = await world.plain_ring(HeaderPolicy(name=":path"))
+@pytest.mark.parametrize("name", ["path", "method", "authority"])
+async def test_pseudo_header(world: World, name: str) -> None:
+    served = await world.plain_ring(HeaderPolicy(name=f":{name}"))
     calls = await world.call([{}] * ENOUGH_TO_SPREAD)
     await world.judge("A42-HDR-11", calls, {"A42": served.everywhere(), "envoy": OneEndpoint()})
 

@@ -272,8 +272,8 @@ async def test_localities_under_round_robin(world: World) -> None:
     light, first, two = await world.addresses(3)
     served = one_cluster(
         (
-            Locality((Endpoint(light, 9),), name="light", weight=1),
-            Locality((Endpoint(first, 1), Endpoint(two, 7)), name="heavy", weight=19),
+            Locality((Endpoint(light, 9),), name="region/light", weight=1),
+            Locality((Endpoint(first, 1), Endpoint(two, 7)), name="region/heavy", weight=19),
         ),
         policy=RoundRobin(),
     )

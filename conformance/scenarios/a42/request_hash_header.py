@@ -1,5 +1,7 @@
 """A76: a header that the config of ring_hash names makes the hash of a request."""
 
+from functools import partial
+
 import pytest
 
 from conformance import timing
@@ -19,7 +21,7 @@ from conformance.xds_config.routes import SESSION
 from fake_control_plane import Kind
 from test_servers import Stall
 
-HEADER = "tenant"
+HEADER, OTHER = "tenant", "x-user"
 GUARD = "GRPC_EXPERIMENTAL_RING_HASH_SET_REQUEST_HASH_KEY"
 FAILED: State = "TRANSIENT_FAILURE"
 BY_HEADER = TypedRingHash(HEADER, minimum=LARGE.minimum)
@@ -60,6 +62,25 @@ async def test_what_is_hashed(world: World, clause: str, named: str | None, valu
         for first, session in zip(named_values, beside, strict=True)
     ]
     await world.judge(clause, await world.call(headers), served.mapping())
+
+
+@scenario("A76-REQ-01", "A76-REQ-09")
+async def test_change_of_the_header(world: World) -> None:
+    """An update names another header, and the next one none."""
+    served = await world.plain_ring(ring=TypedRingHash(HEADER))
+    some, others = (world.values.some(ENOUGH_TO_DIFFER) for _ in range(2))
+    headers = [
+        {**session, HEADER: value, OTHER: other}
+        for session, value, other in zip(
+            world.sessions(ENOUGH_TO_DIFFER), some, others, strict=True
+        )
+    ]
+    await world.judge("A76-REQ-01", await world.call(headers), served.mapping())
+    for clause, named in (("A76-REQ-01", OTHER), ("A76-REQ-09", None)):
+        changed = served.balanced_by(TypedRingHash(named))
+        await world.serve(changed)
+        calls = await world.until(changed.mapping(), partial(world.call, headers))
+        await world.judge(clause, calls, changed.mapping())
 
 
 @pytest.mark.parametrize(

@@ -41,8 +41,10 @@ TO_TELL_A_QUARTER = draws_needed(0.25, 0.5)
 
 
 def locality(name: str, weight: int, *addresses: str, priority: int = 0) -> Locality:
-    """One with equal endpoints."""
-    return Locality(tuple(map(Endpoint, addresses)), name=name, weight=weight, priority=priority)
+    """One with equal endpoints. Only the last part of its name tells it from others."""
+    return Locality(
+        tuple(map(Endpoint, addresses)), f"region/zone/{name}", weight=weight, priority=priority
+    )
 
 
 async def begin(

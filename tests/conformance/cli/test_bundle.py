@@ -13,7 +13,7 @@ from conformance.cli.bundles import bundle
 from conformance.spec.catalogue import load
 
 PINNED = "python@1.85.1"
-SCENARIO = "header.pseudo_header"
+SCENARIO = "header.pseudo_header[path]"
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from client_under_test.reference.values import Locality, State
 def each_by_itself(locality: Locality) -> str:
     """A52: each locality has a policy of its own, which goes on with the name of the locality.
 
-    Clauses: A52-CUSTOM-11, A52-DEPTH-04 (our choice: within another, too).
+    Clauses: A42-LOC-06, A52-WRR-01, A52-CUSTOM-11, A52-DEPTH-04 (our choice: within another, too).
     """
     return repr((locality.region, locality.zone, locality.sub_zone))
 

@@ -36,7 +36,7 @@ def field_unknown(_value: Any) -> str | None:
 def text_header(value: Any) -> str | None:
     """Read request_hash_header: empty for none, None if it is not valid.
 
-    Clauses: A76-REQ-09, A76-REQ-10, A76-REQ-11.
+    Clauses: A76-REQ-01, A76-REQ-09, A76-REQ-10, A76-REQ-11.
     """
     if value == "":
         return ""

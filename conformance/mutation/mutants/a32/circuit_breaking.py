@@ -346,3 +346,16 @@ may_wait = Mutant(
     rules={"wait_for_ready": waits_at_the_limit},
     reports="waits",
 )
+
+
+def none_but_others(thresholds: Sequence[Any]) -> int:
+    """Thresholds without one for the default priority mean no limit."""
+    is_given = any(not threshold.priority for threshold in thresholds)
+    return max_requests(thresholds) if is_given or not thresholds else UNLIMITED
+
+
+high_alone = Mutant(
+    clause="A32-CB-03",
+    broken="circuit_breakers without a threshold for the default priority are no limit",
+    xds={"max_requests": none_but_others},
+)

@@ -106,3 +106,15 @@ looked_at_reports_only = Mutant(
     broken="whether to connect an endpoint is looked at when an endpoint's state changes only",
     rules={"unasked": unless_the_list_is_new()},
 )
+
+two_addresses_at_most = Mutant(
+    clause="A61-SUB-01",
+    broken="of an endpoint only two addresses are used",
+    rules={"used_addresses": lambda addresses: addresses[:2]},
+)
+
+two_addresses_on_the_ring = Mutant(
+    clause="A61-RING-03",
+    broken="an endpoint whose first two addresses have failed is passed over",
+    rules={"used_addresses": lambda addresses: addresses[:2]},
+)

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from client_under_test.reference.editions.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant, for_good
 from client_under_test.reference.policies.interface import Drop, Fail, PickArgs, PickResult, Queue
 from client_under_test.reference.policies.rules.ring import place_by_address
 from client_under_test.reference.policies.rules.ring_config import text_header
@@ -320,4 +320,24 @@ waits_instead_of_failing = Mutant(
     rules={
         "pick_at_random": ending(lambda end: Queue(end.connect) if isinstance(end, Fail) else end)
     },
+)
+
+header_for_good = Mutant(
+    clause="A76-REQ-01",
+    broken="the request_hash_header of the first config holds for good",
+    xds={"request_hash_header": for_good(text_header)},
+)
+
+
+def all_or_none(_before: Sequence[Endpoint], now: Sequence[Endpoint]) -> Sequence[Endpoint]:
+    """The endpoints, without their keys if one of them has none."""
+    if all(endpoint.hash_key for endpoint in now):
+        return now
+    return [replace(endpoint, hash_key="") for endpoint in now]
+
+
+keys_of_all_or_none = Mutant(
+    clause="A76-KEY-01",
+    broken="keys count only if each endpoint has one",
+    rules={"ring_endpoints": all_or_none},
 )

@@ -132,3 +132,31 @@ removed_ones_count = Mutant(
     broken="endpoints that were removed still count",
     rules={"ring_endpoints": lambda before, now: list(dict.fromkeys([*before, *now]))},
 )
+
+
+def less_than_half(states: Sequence[State]) -> bool:
+    """Whether fewer than half of the endpoints have failed."""
+    return 2 * states.count(FAILED) < len(states)
+
+
+two_of_five_are_not_enough = Mutant(
+    clause="A42-AGG-02",
+    broken="two failed endpoints count only if they are half of all",
+    rules={"aggregated_state": instead(FAILED, CONNECTING, where=less_than_half)},
+)
+
+two_of_five_are_not_enough_beside_connecting = Mutant(
+    clause="A42-AGG-08",
+    broken="two failed endpoints beside a CONNECTING one count only if they are half of all",
+    rules={"aggregated_state": instead(FAILED, CONNECTING, where=less_than_half)},
+)
+
+half_is_enough = Mutant(
+    clause="A42-AGG-04",
+    broken="one failed endpoint of two is TRANSIENT_FAILURE",
+    rules={
+        "aggregated_state": instead(
+            CONNECTING, FAILED, where=lambda states: len(states) == 2 * states.count(FAILED)
+        )
+    },
+)

@@ -13,6 +13,7 @@ from client_under_test.reference.hash_policy import (
     BadHashPolicy,
     ChannelIdPolicy,
     HashPolicy,
+    HeaderPolicy,
     UnsupportedPolicy,
     draw_channel_id,
     ends_once_gathered,
@@ -774,4 +775,34 @@ hash_lost_before_weighted_clusters = Mutant(
     clause="A42-HASH-21",
     broken="on a route to several clusters the hash policies are not looked at",
     rules={"over_clusters": lambda policies, clusters: policies if clusters == 1 else ()},
+)
+
+
+def hashes_other_pseudo_headers(name: str, metadata: Metadata) -> str | bytes | None:
+    """Those of the request but for the path have a value."""
+    return "xdspec" if name in {":authority", ":method"} else header_value(name, metadata)
+
+
+authority_and_method = Mutant(
+    clause="A42-HDR-11",
+    broken=":authority and :method are hashed, :path is not",
+    rules={"header_value": hashes_other_pseudo_headers},
+)
+
+
+def ends_at_a_header(policy: HashPolicy, result: int | None, gathered: int | None) -> bool:
+    """Terminal counts on a policy on a header alone."""
+    return isinstance(policy, HeaderPolicy) and ends_once_gathered(policy, result, gathered)
+
+
+terminal_on_headers_alone = Mutant(
+    clause="A42-HASH-13",
+    broken="terminal does not count on the channel id",
+    rules={"ends_the_list": ends_at_a_header},
+)
+
+terminal_on_headers_alone_after_others = Mutant(
+    clause="A42-HASH-14",
+    broken="terminal does not count on the channel id, after others",
+    rules={"ends_the_list": ends_at_a_header},
 )

@@ -342,3 +342,9 @@ product_capped = Mutant(
     edition="seed",
     reports="the largest of 32 bits",
 )
+
+regions_alone = Mutant(
+    clause="A42-LOC-06",
+    broken="localities of one region are one, whatever their zones",
+    rules={"locality_target": lambda locality: locality.region},
+)

@@ -108,3 +108,9 @@ a_hundred_at_most = Mutant(
     broken="of many localities only the first hundred weigh what they say",
     rules={"target_weight": FirstHundred().weight},
 )
+
+sub_zones_ignored = Mutant(
+    clause="A52-WRR-01",
+    broken="localities that only their sub_zone tells apart are one",
+    rules={"locality_target": lambda locality: f"{locality.region}/{locality.zone}"},
+)
