@@ -13,7 +13,9 @@ import io.grpc.Grpc;
 import io.grpc.InsecureChannelCredentials;
 import io.grpc.LoadBalancerRegistry;
 import io.grpc.ManagedChannel;
+import io.grpc.NameResolverRegistry;
 import io.grpc.xds.RingHashOptions;
+import io.grpc.xds.XdsNameResolverProvider;
 import java.io.BufferedReader;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
@@ -38,6 +40,7 @@ final class Adapter {
   static final List<String> CAPABILITIES =
       List.of("metadata", "wait_for_ready", "kept_open", "cancel", "channels", "watch", "connect",
           "custom_policy");
+  static final String OWN = "bootstrap_per_channel";
   static final Gson JSON =
       new GsonBuilder().setFieldNamingPolicy(LOWER_CASE_WITH_UNDERSCORES).serializeNulls().create();
   static final TypeToken<Map<String, Object>> JSON_OBJECT = new TypeToken<>() {};
@@ -57,6 +60,7 @@ final class Adapter {
       String target,
       Map<String, Long> options,
       String serviceConfig,
+      String bootstrap,
       Integer channel,
       JsonElement calls,
       Integer concurrency,
@@ -112,7 +116,14 @@ final class Adapter {
     zero = zero == null ? System.nanoTime() : zero;
     String version = RingHashOptions.class.getPackage().getImplementationVersion();
     say("hello", "id", id, "contract", 2, "name", "grpc-java", "version", version,
-        "capabilities", CAPABILITIES, "at", now());
+        "capabilities", capabilities(version), "at", now());
+  }
+
+  /** Before 1.79 the first bootstrap of a process, or the last one, may be that of all channels. */
+  static List<String> capabilities(String version) {
+    String[] numbers = version.split("[.-]");
+    boolean isOld = numbers[0].equals("1") && Integer.parseInt(numbers[1]) < 79;
+    return isOld ? CAPABILITIES : Stream.concat(CAPABILITIES.stream(), Stream.of(OWN)).toList();
   }
 
   static void register(Request request, Runnable done) {
@@ -129,13 +140,34 @@ final class Adapter {
           }
           RingHashOptions.setRingSizeCap(value); // of the whole process
         });
-    var builder = Grpc.newChannelBuilder(request.target, InsecureChannelCredentials.create());
+    CHANNELS.put(
+        request.id,
+        request.bootstrap == null ? build(request, request.target) : buildWithBootstrap(request));
+    done.run();
+  }
+
+  static ManagedChannel build(Request request, String target) {
+    var builder = Grpc.newChannelBuilder(target, InsecureChannelCredentials.create());
     if (request.serviceConfig != null) {
       builder.defaultServiceConfig(JSON.fromJson(request.serviceConfig, JSON_OBJECT));
     }
     // Retries would hide failures, and another thread to hear of each call would cost time.
-    CHANNELS.put(request.id, builder.disableRetry().directExecutor().build());
-    done.run();
+    return builder.disableRetry().directExecutor().build();
+  }
+
+  /** A bootstrap belongs to a scheme, and the channel keeps the resolver that it was built with. */
+  static ManagedChannel buildWithBootstrap(Request request) {
+    String scheme = "xds" + request.id;
+    var resolvers = NameResolverRegistry.getDefaultRegistry();
+    var own =
+        XdsNameResolverProvider.createForTest(
+            scheme, JSON.fromJson(request.bootstrap, JSON_OBJECT));
+    resolvers.register(own);
+    try {
+      return build(request, request.target.replaceFirst("^xds:", scheme + ":"));
+    } finally {
+      resolvers.deregister(own);
+    }
   }
 
   static ManagedChannel channelOf(Request request) {

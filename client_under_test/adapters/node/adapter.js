@@ -12,6 +12,9 @@ const policy = require('./policy.js');
 
 const CONTRACT = 2;
 const CAPABILITIES = 'metadata wait_for_ready kept_open cancel channels watch connect custom_policy'.split(' ');
+// Before 1.13 the resolver has no such option.
+const [major, minor] = version.split('.').map(Number);
+if (major > 1 || minor >= 13) CAPABILITIES.push('bootstrap_per_channel');
 
 // Retries would hide failures; shared subchannels would carry backoff from channel to channel.
 const OPTIONS = { 'grpc.enable_retries': 0, 'grpc.use_local_subchannel_pool': 1 };
@@ -42,9 +45,10 @@ const requests = {
     });
   },
 
-  open_channel({ id, target, options, service_config }) {
+  open_channel({ id, target, options, service_config, bootstrap }) {
     const credentials = grpc.credentials.createInsecure();
     const all = { ...OPTIONS, ...options };
+    if (bootstrap) all['grpc.TEST_ONLY_DO_NOT_USE_IN_PROD.xds_bootstrap_config'] = bootstrap;
     if (service_config) all['grpc.service_config'] = service_config;
     channels.set(id, new grpc.Client(target, credentials, all));
   },
