@@ -77,5 +77,5 @@ async def test_left_open(world: World, clause: str, more: str, less: str, within
     answer = await send_endpoints_and_await_answer(
         world, there, ClusterVariant(clause, more, less, within)
     )
-    ways = {"refused": AckedOrNacked(acked=False), "accepted": AckedOrNacked(acked=True)}
-    await world.judge(clause, answer, ways)
+    choices = {"refused": AckedOrNacked(acked=False), "accepted": AckedOrNacked(acked=True)}
+    await world.judge(clause, answer, choices)

@@ -69,8 +69,8 @@ async def test_named_metrics(world: World) -> None:
 )
 async def test_listed_metrics(world: World, clause: str, listed: tuple[str, ...], at: str) -> None:
     served = await begin(world, *listed)
-    wanted = told_of(served, listed, at=(at,))
-    await world.judge(clause, await metrics(world, served, wanted), wanted)
+    expected = told_of(served, listed, at=(at,))
+    await world.judge(clause, await metrics(world, served, expected), expected)
 
 
 @scenario("A85-LIST-05", "A85-LIST-06", seconds=3.5, waits=True)
@@ -81,17 +81,17 @@ async def test_list_that_changes(world: World) -> None:
     after = listing(await with_another(world, served), HITS)
     await world.serve(after)
     there = EachServesSome(after.addresses()[-1:])
-    some = partial(world.call, world.sessions(10))
-    await world.rounds.demand(there, some, why="it is listed")
+    make_calls = partial(world.call, world.sessions(10))
+    await world.rounds.demand(there, make_calls, why="it is listed")
     await reported(world, balanced(after))
     before = mark(world)
     await world.demand_served(world.sessions(40))
     new = told_of(after, (HITS,), at=(ANOTHER,))
     seen = await metrics(world, after, new, since=before)
     await world.judge("A85-LIST-05", seen, new)
-    ways = {
+    choices = {
         "all requests": told_of(after, (HITS,), at=(NAMED,)),
         "at endpoints that are new": told_of(after, (QUEUE,), at=(NAMED,)),
         "no list is read": told_of(after, None, at=(NAMED,)),
     }
-    await world.judge("A85-LIST-06", seen, ways)
+    await world.judge("A85-LIST-06", seen, choices)

@@ -114,11 +114,11 @@ async def test_requests_that_wait(world: World) -> None:
     waiting = await world.start([{**session, TO: "c"} for session in world.sessions(ENOUGH)])
     await world.attempts.demand_count(member, why="requests wait for it")
     await member.set_mode(Serve())
-    ways: dict[str, Expectation] = {
+    choices: dict[str, Expectation] = {
         "once": DropRate(share=(1, 2)),
         "more often": DropRate(share=(1, 2), more=True),
     }
-    await world.judge("A27-DROP-12", await waiting.over(), ways)
+    await world.judge("A27-DROP-12", await waiting.over(), choices)
 
 
 @scenario("A27-DROP-13", needs=("wait_for_ready",), seconds=0.7)
@@ -127,11 +127,11 @@ async def test_waiting_for_readiness(world: World) -> None:
     await world.serve(routed(dropping(clusters[0], ALL[0]), clusters[1]))
     await require_failures(world, "c", why="everything is dropped")
     waits = await world.start([{TO: "c"}], wait_for_ready=True, deadline=timing.HELD)
-    ways: dict[str, Expectation] = {
+    choices: dict[str, Expectation] = {
         "dropped": EndsWith("UNAVAILABLE"),
         "waits": EndsWith("DEADLINE_EXCEEDED"),
     }
-    await world.judge("A27-DROP-13", await waits.over(), ways)
+    await world.judge("A27-DROP-13", await waits.over(), choices)
 
 
 @scenario("A27-DROP-11")
@@ -140,11 +140,11 @@ async def test_without_localities(world: World) -> None:
     empty = dropping(first.placed(), ALL[0])
     await world.serve(aggregate_config(("m", "c"), (below("m", "b", "c"), empty, second)))
     await until_at(world, "c", second, why="it serves")
-    ways: dict[str, Expectation] = {
+    choices: dict[str, Expectation] = {
         "next leaf": AllServedBy(second.addresses()),
         "fails": EndsWith("UNAVAILABLE"),
     }
-    await world.judge("A27-DROP-11", await calls_to(world, "m"), ways)
+    await world.judge("A27-DROP-11", await calls_to(world, "m"), choices)
 
 
 ODD: dict[str, dict[str, dict[str, Any]]] = {
@@ -170,7 +170,7 @@ ODD: dict[str, dict[str, dict[str, Any]]] = {
 )
 async def test_odd_entries(world: World, clause: str, entry: dict[str, Any]) -> None:
     """After each of them a good update, of another endpoint, is to be used."""
-    ways: dict[str, Expectation]
+    choices: dict[str, Expectation]
     cluster, other = [limited("c", await world.endpoints(1)) for _ in range(2)]
     await world.serve(routed(cluster))
     await until_at(world, "c", cluster, why="nothing is dropped")
@@ -178,8 +178,8 @@ async def test_odd_entries(world: World, clause: str, entry: dict[str, Any]) -> 
     if answer.acked:
         dropped = EndsWith("UNAVAILABLE")
         calls = await world.until(dropped, partial(calls_to, world, "c", 20))
-        ways = {"everything dropped": dropped, "served": AllServedBy(cluster.addresses())}
-        await world.judge(clause, calls, ways)
+        choices = {"everything dropped": dropped, "served": AllServedBy(cluster.addresses())}
+        await world.judge(clause, calls, choices)
     else:
         await world.judge(clause, answer, {"refused": AckedOrNacked(acked=False)})
     await world.serve(routed(other))

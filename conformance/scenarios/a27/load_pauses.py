@@ -108,11 +108,11 @@ async def test_refused_again_and_again(world: World) -> None:
     again = (await attempts_at_streams(world, 1, since=mark)).attempts[0].at
     took = world.clock.elapsed("the end of the stream", ended_at, "the next one", again)
     first = backoff.initial * (1 + backoff.jitter) + timing.BELIEVED
-    ways = {
+    choices = {
         "as after a first failure, or at once": Duration(most=first, allowance=timing.BELIEVED),
         "longer": Duration(least=first, most=timing.AFTER_OUTAGE, allowance=timing.BELIEVED),
     }
-    await world.judge("A27-LRS-27", took, ways)
+    await world.judge("A27-LRS-27", took, choices)
 
 
 @scenario("A27-LRS-28", seconds=8, waits=True)
@@ -122,12 +122,12 @@ async def test_nothing_to_tell(world: World) -> None:
     await world.demand_served(world.sessions(20))
     await reported(world, balanced(served))
     seen = await reports_until(world, SEVERAL, since=world.control.mark)
-    ways = {
+    choices = {
         "reports of no cluster": ReportIntervals(least=SEVERAL, clusters=()),
         "reports of zeros": ReportIntervals(least=SEVERAL, clusters=(CLUSTER,)),
         "none, or one": ReportIntervals(most=1),
     }
-    await world.judge("A27-LRS-28", seen, ways)
+    await world.judge("A27-LRS-28", seen, choices)
 
 
 @scenario("A27-LRS-29", seconds=6, waits=True)
@@ -142,5 +142,5 @@ async def test_last_cluster_that_goes(world: World) -> None:
     there = AllServedBy(other.addresses())
     await world.rounds.demand(there, lambda: world.call(world.sessions(5)), why="routes lead there")
     await no_stream(world, since=mark)
-    ways = {"ends": LoadStreamsKept(0), "stays": LoadStreamsKept(1)}
-    await world.judge("A27-LRS-29", load_reports(world), ways)
+    choices = {"ends": LoadStreamsKept(0), "stays": LoadStreamsKept(1)}
+    await world.judge("A27-LRS-29", load_reports(world), choices)

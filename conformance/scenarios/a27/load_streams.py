@@ -95,12 +95,12 @@ async def test_asked_by_names(world: World) -> None:
     await next_reports(world, 1, since=mark)
     await world.judge("A27-LRS-05", load_reports(world, since=mark), OnlyTheseReported((CLUSTER,)))
     made = len(early) + len(middle) + len(late)
-    ways = {
+    choices = {
         "told later": IssuedReported({CLUSTER: (made, made)}),
         "not told": IssuedReported({CLUSTER: (len(late), made - len(early))}),
     }
-    seen = await reported(world, *ways.values()) if heeded else loads(world, ways["not told"])
-    await world.judge("A27-LRS-06", seen, ways)
+    seen = await reported(world, *choices.values()) if heeded else loads(world, choices["not told"])
+    await world.judge("A27-LRS-06", seen, choices)
 
 
 @scenario("A27-LRS-02", seconds=1.5, waits=True)
@@ -110,12 +110,12 @@ async def test_asked_for_all(world: World) -> None:
     await world.serve(served)
     await world.demand_served(world.sessions(20))
     await world.demand_served(world.sessions(10), path=EMPTY)
-    wanted = balanced(served)
-    seen = await reported(world, wanted)
+    expected = balanced(served)
+    seen = await reported(world, expected)
     told = load_reports(world).reports
     if told and OF_ALL not in told[0].features:
         raise Unsupported(f"the features of its node do not have {OF_ALL}")
-    await world.judge("A27-LRS-02", seen, wanted)
+    await world.judge("A27-LRS-02", seen, expected)
 
 
 @scenario("A27-LRS-04", "A27-LRS-18", seconds=1.5, waits=True)
@@ -124,8 +124,8 @@ async def test_unknown_name(world: World) -> None:
     await world.serve(served)
     ask(world, "nobody knows it", CLUSTER)
     await world.demand_served(world.sessions(20))
-    wanted = balanced(served)
-    await world.judge("A27-LRS-04", await reported(world, wanted), wanted)
+    expected = balanced(served)
+    await world.judge("A27-LRS-04", await reported(world, expected), expected)
     await world.judge("A27-LRS-18", load_reports(world), NoEndpointLoad())
 
 
@@ -155,19 +155,19 @@ async def test_long_calls(world: World) -> None:
     for name in (PAST, SHORT, LONG):
         await world.demand_served([{TO: name}] * 10)
     long = await kept_open(world, 6, to=LONG)
-    wanted = balanced(served)
-    seen = await reported(world, wanted)
-    exactly = issued_by(seen, wanted, PAST, SHORT, LONG)
+    expected = balanced(served)
+    seen = await reported(world, expected)
+    exactly = issued_by(seen, expected, PAST, SHORT, LONG)
     await world.judge("A27-LRS-20", seen, exactly)
     mark = world.control.mark
     ask(world, interval=timing.LONGER_REPORTS)
     short = await world.start([{TO: SHORT}] * ENOUGH_SHORT, pace=timing.REPORT_PACE)
     told = await next_reports(world, BETWEEN + 1, since=mark)
     await judge_times(world, told)
-    holds = in_progress(seen, wanted, LONG)
+    holds = in_progress(seen, expected, LONG)
     await world.judge("A27-LRS-09", load_reports(world, only=told), holds)
-    ways = {"left out": OnlyTheseReported(()), "zeros": OnlyTheseReported((PAST,))}
-    await world.judge("A27-LRS-16", load_reports(world, only=told, of=PAST), ways)
+    choices = {"left out": OnlyTheseReported(()), "zeros": OnlyTheseReported((PAST,))}
+    await world.judge("A27-LRS-16", load_reports(world, only=told, of=PAST), choices)
     await short.over()
     ask(world)
     await world.call([{TO: LONG, **KEPT_OPEN}] * 5, deadline=timing.HELD)
@@ -221,26 +221,29 @@ async def test_what_has_gone(world: World) -> None:
     following = replace(apart(await world.endpoints(2), PLACES).own(), name="next")
     following = replace(following.known_as("next-service"), policy=RoundRobin())
     after = XdsConfig(clusters=(following,), routes=(replace(before.routes[-1], cluster="next"),))
-    wanted = balanced(replace(after, clusters=(*before.clusters, *after.clusters)))
+    expected = balanced(replace(after, clusters=(*before.clusters, *after.clusters)))
     await world.serve(before)
     await world.demand_served(world.sessions(20))
     first = await kept_open(world, 5)
     await world.serve(after)
-    every, some = EachServesSome(following.addresses()), partial(world.call, world.sessions(10))
-    await world.rounds.demand(every, some, why="the route leads there")
+    every, make_calls = (
+        EachServesSome(following.addresses()),
+        partial(world.call, world.sessions(10)),
+    )
+    await world.rounds.demand(every, make_calls, why="the route leads there")
     second = await kept_open(world, ENOUGH_OPEN)
-    await judge_open(world, wanted, "next", at=CLUSTER)
+    await judge_open(world, expected, "next", at=CLUSTER)
     left = after.placed(*following.localities[:1])
     await world.serve(left)
     await world.attempts.quiet_from_now(why="the update is applied by then")
     mark = world.control.mark
     told = load_reports(world, only=await next_reports(world, 1, since=mark))
-    holds = in_progress(loads(world, wanted), wanted, "next")
+    holds = in_progress(loads(world, expected), expected, "next")
     await world.judge("A27-LRS-09", told, holds)
     await end(world)
     await first.over()
     await second.over()
-    await world.judge("A27-LRS-21", await reported(world, wanted), wanted)
+    await world.judge("A27-LRS-21", await reported(world, expected), expected)
     await world.judge("A27-LRS-17", load_reports(world), LoadStreamsStarted(1))
 
 
@@ -336,8 +339,8 @@ async def test_stream_that_ends(world: World, way: Way) -> None:
     served = apart(await world.endpoints(3))
     await world.serve(served)
     await world.demand_served(world.sessions(20))
-    wanted = balanced(served)
-    await world.judge("A27-LRS-15", await reported(world, wanted), wanted)
+    expected = balanced(served)
+    await world.judge("A27-LRS-15", await reported(world, expected), expected)
     mark = world.control.mark
     await lose_stream(world, way(world))
     accept_streams(world)
@@ -347,12 +350,12 @@ async def test_stream_that_ends(world: World, way: Way) -> None:
     await world.judge("A27-LRS-14", load_reports(world, only=told), OnlyTheseReported((CLUSTER,)))
     begun = load_reports(world, since=mark)
     await world.judge("A27-LRS-01", begun, FirstRequestHasNode(node=NODE))
-    ways = {
+    choices = {
         "asked anew": FirstRequestHasNode(node=NODE, load=False),
         "goes on": FirstRequestHasNode(node=NODE, load=True),
     }
-    await world.judge("A27-LRS-22", begun, ways)
-    await world.judge("A27-LRS-15", await reported(world, wanted), wanted)
+    await world.judge("A27-LRS-22", begun, choices)
+    await world.judge("A27-LRS-15", await reported(world, expected), expected)
 
 
 @scenario("A27-LRS-24", seconds=2, waits=True)
@@ -368,8 +371,8 @@ async def test_cluster_that_changes(world: World) -> None:
     every = EachServesSome(ring.addresses())
     for served, expected in ((ring, OneEndpoint()), (turns, every), (ring, OneEndpoint())):
         await world.serve(served)
-        some = partial(world.call, session, concurrency=1)
-        await world.rounds.demand(expected, some, why="the policy was served")
+        make_calls = partial(world.call, session, concurrency=1)
+        await world.rounds.demand(expected, make_calls, why="the policy was served")
         await reported(world, wanted)
     await world.judge("A27-LRS-24", load_reports(world), LoadStreamsStarted(1))
 
@@ -382,5 +385,5 @@ async def test_two_channels(world: World) -> None:
     await world.demand_served(world.sessions(20))
     await world.demand_served(world.sessions(20), channel=other)
     await reported(world, balanced(served))
-    ways = {"one": LoadStreamsStarted(1), "one each": LoadStreamsStarted(2)}
-    await world.judge("A27-LRS-19", load_reports(world), ways)
+    choices = {"one": LoadStreamsStarted(1), "one each": LoadStreamsStarted(2)}
+    await world.judge("A27-LRS-19", load_reports(world), choices)

@@ -101,10 +101,10 @@ async def test_priorities_that_change_places(world: World) -> None:
 async def test_locality_in_use_that_joins_a_failed_one(world: World) -> None:
     """Requests are made all the time, also while a connection that is made anew is held up."""
     made = await LocalityUpdates.begin(world, "A | b")
-    used, some = made.member("b"), partial(world.call, world.sessions(5))
+    used, make_calls = made.member("b"), partial(world.call, world.sessions(5))
     at_it = AllServedBy((used.address,))
     await world.serve(made.served("A | b"))
-    await world.rounds.demand(at_it, some, why="the priority above has failed")
+    await world.rounds.demand(at_it, make_calls, why="the priority above has failed")
     await used.set_mode(Hold())
     running = await world.start(world.sessions(MEANWHILE), pace=timing.SOAK_PACE)
     await world.serve(made.served("A b"))
@@ -112,8 +112,8 @@ async def test_locality_in_use_that_joins_a_failed_one(world: World) -> None:
     await used.set_mode(Serve())
     await world.judge("A27-PRIO-10", await running.over(), at_it)
     await world.judge("A27-PRIO-10", await world.call(world.sessions(AFTERWARDS)), at_it)
-    ways = {
+    choices = {
         "kept": AttemptCount(most={used.address: 1}),
         "made anew": AttemptCount(least={used.address: 2}),
     }
-    await world.judge("A27-PRIO-11", world.attempts.seen(used), ways)
+    await world.judge("A27-PRIO-11", world.attempts.seen(used), choices)

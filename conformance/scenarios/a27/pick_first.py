@@ -36,8 +36,8 @@ async def judge_served(world: World, before: Sequence[Member], serving: Member) 
     await world.attempts.quiet_from_now(serving, why=why, seconds=timing.A_FEW_BACKOFFS)
     await serving.set_mode(Serve())
     there = AllServedBy((serving.address,))
-    some = partial(world.call, world.sessions(5), deadline=timing.EVENT)
-    calls = await world.rounds.until(there, some, within=timing.BACKOFFS)
+    make_calls = partial(world.call, world.sessions(5), deadline=timing.EVENT)
+    calls = await world.rounds.until(there, make_calls, within=timing.BACKOFFS)
     await world.judge("A62-RETRY-01", calls, there)
 
 

@@ -38,8 +38,8 @@ async def test_not_asked_for(world: World) -> None:
         served = replace(planted.served, clusters=(a, *mine, own, behind))
         await world.serve(served)
         await judge_each(world, "A27-CDS-08", served, "b", "d", lasts=True)
-        wanted = subscriptions_of(served, "ENDPOINTS", ever=is_first)
-        await world.judge("A27-CDS-08", await world.control.asked_until(wanted), wanted)
+        expected = subscriptions_of(served, "ENDPOINTS", ever=is_first)
+        await world.judge("A27-CDS-08", await world.control.asked_until(expected), expected)
     quiet = await world.attempts.quiet(*members[1:], why="Clusters came that nobody asked for")
     await world.judge("A27-CDS-08", quiet, NoAttempts())
 

@@ -49,8 +49,8 @@ async def test_localities_that_rest(world: World) -> None:
     )
     await world.serve(with_raw_clusters(served, RESTING.of(served.cluster())))
     watched = await world.states.watch()
-    both, some = EachServesSome(served.addresses()), partial(world.call, world.sessions(20))
-    await world.rounds.demand(both, some, why="they serve")
+    both, make_calls = EachServesSome(served.addresses()), partial(world.call, world.sessions(20))
+    await world.rounds.demand(both, make_calls, why="they serve")
     told = len(watched.states)
     for member in members:
         await member.kill()
@@ -58,7 +58,7 @@ async def test_localities_that_rest(world: World) -> None:
     states = await world.states.until(watched, "IDLE", "CONNECTING", "READY", since=told)
     if not states.states:  # who has the one again before it loses the other is READY all along
         states = world.states.told(watched, since=told - 1)
-    ways = {"IDLE": EndsInState(("IDLE",)), "connects": EndsInState(("CONNECTING", "READY"))}
-    await world.judge("A62-TARGET-01", states, ways)
+    choices = {"IDLE": EndsInState(("IDLE",)), "connects": EndsInState(("CONNECTING", "READY"))}
+    await world.judge("A62-TARGET-01", states, choices)
     there = AllServedBy(served.addresses())
-    await world.judge("A62-TARGET-02", await world.rounds.until_it_lasts(there, some), there)
+    await world.judge("A62-TARGET-02", await world.rounds.until_it_lasts(there, make_calls), there)

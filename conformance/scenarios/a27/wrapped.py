@@ -23,8 +23,8 @@ async def test_in_an_update(world: World) -> None:
         raise Unsupported(f"the features of its node do not have {FEATURE}")
     world.plane.script.wrap_in_resource(*Kind)
     await world.serve(single_locality([there], name="another", policy=RoundRobin()))
-    at_the_other, some = AllServedBy((there,)), partial(world.call, world.sessions(5))
-    await world.judge("A27-ADS-01", await world.until(at_the_other, some), at_the_other)
+    at_the_other, make_calls = AllServedBy((there,)), partial(world.call, world.sessions(5))
+    await world.judge("A27-ADS-01", await world.until(at_the_other, make_calls), at_the_other)
 
 
 def features(world: World) -> set[str]:

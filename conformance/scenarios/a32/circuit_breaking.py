@@ -105,9 +105,9 @@ async def test_other_limits(world: World) -> None:
     members = await world.endpoints(3)
     served = routed(limited("c", members, Threshold(None, others=0)))
     await world.serve(served)
-    wanted = EachServesSome(served.addresses())
-    calls = await world.until(wanted, lambda: calls_to(world, "c", 12))
-    await world.judge("A32-CB-09", calls, wanted)
+    expected = EachServesSome(served.addresses())
+    calls = await world.until(expected, lambda: calls_to(world, "c", 12))
+    await world.judge("A32-CB-09", calls, expected)
 
 
 @scenario("A32-CB-22", needs=("kept_open",))
@@ -143,8 +143,8 @@ async def test_after_the_end(world: World) -> None:
     await streams.expired("expired")
     clauses = ("A32-CB-10", "A32-CB-11", "A32-CB-12", "A32-CB-12", "A32-CB-15")
     for name, clause in zip(names, clauses, strict=True):
-        wanted = admits(served, name, in_flight=2)
-        await world.judge(clause, await streams.take(name, wanted), wanted)
+        expected = admits(served, name, in_flight=2)
+        await world.judge(clause, await streams.take(name, expected), expected)
 
 
 @scenario("A32-CB-13", needs=("kept_open",))
@@ -158,8 +158,8 @@ async def test_after_a_lost_connection(world: World) -> None:
     streams = Streams(world)
     await streams.fill("c", 6)
     lost = await streams.lost(members[0])
-    wanted = admits(served, "c", in_flight=6 - lost)
-    await world.judge("A32-CB-13", await streams.take("c", wanted), wanted)
+    expected = admits(served, "c", in_flight=6 - lost)
+    await world.judge("A32-CB-13", await streams.take("c", expected), expected)
 
 
 @scenario("A32-CB-14", needs=("cancel",), seconds=1)
@@ -187,11 +187,11 @@ async def test_waiting_for_readiness_at_the_limit(world: World) -> None:
     await connected(world, "c")
     await Streams(world).fill("c")
     waits = await world.start([{TO: "c"}], wait_for_ready=True, deadline=timing.HELD)
-    ways: dict[str, Expectation] = {
+    choices: dict[str, Expectation] = {
         "fails": EndsWith("UNAVAILABLE"),
         "waits": EndsWith("DEADLINE_EXCEEDED"),
     }
-    await world.judge("A32-CB-26", await waits.over(), ways)
+    await world.judge("A32-CB-26", await waits.over(), choices)
 
 
 @scenario("A32-CB-16", "A32-CB-17", needs=("kept_open", "cancel"))
@@ -210,8 +210,8 @@ async def test_limit_that_changes(world: World) -> None:
     for name in ("raised", "freed"):
         await streams.fill(name, 3)
     await world.serve(after)
-    wanted = admits(after, "freed", in_flight=3)
-    await world.judge("A32-CB-17", await streams.take("freed", wanted, most=9), wanted)
+    expected = admits(after, "freed", in_flight=3)
+    await world.judge("A32-CB-17", await streams.take("freed", expected, most=9), expected)
     by = {"A32": admits(after, "raised", in_flight=3), "envoy": admits(after, "raised")}
     own = world.bench.own("A32-CB-17", by)
     await world.judge("A32-CB-17", await streams.take("raised", own), by)
@@ -226,8 +226,8 @@ async def test_limit_that_changes(world: World) -> None:
         full = admits(after, "lowered", in_flight=in_flight)
         await world.judge("A32-CB-16", await streams.begin("lowered"), full)
     await streams.end("lowered")
-    wanted = admits(after, "lowered", in_flight=2)
-    await world.judge("A32-CB-16", await streams.take("lowered", wanted), wanted)
+    expected = admits(after, "lowered", in_flight=2)
+    await world.judge("A32-CB-16", await streams.take("lowered", expected), expected)
 
 
 @scenario("A32-CB-18", needs=("kept_open",))
@@ -242,8 +242,8 @@ async def test_updates_of_endpoints_and_policy(world: World) -> None:
     served = routed(limited("c", members, 3))
     await world.serve(served)
     await world.attempts.demand_count(members[1], why="it is listed now")
-    wanted = admits(served, "c", in_flight=3)
-    await world.judge("A32-CB-18", await streams.take("c", wanted), wanted)
+    expected = admits(served, "c", in_flight=3)
+    await world.judge("A32-CB-18", await streams.take("c", expected), expected)
     served = routed(replace(limited("c", members, 4), policy=RingHash()))
     await world.serve(served)
     by = {"A32": admits(served, "c", in_flight=3), "envoy": admits(served, "c")}
@@ -262,13 +262,13 @@ async def test_names(world: World) -> None:
     await connected(world, "b", "c", "renamed")
     streams = Streams(world)
     for name in ("b", "c"):
-        wanted = admits(served, name)
-        await world.judge("A32-CB-20", await streams.take(name, wanted), wanted)
+        expected = admits(served, name)
+        await world.judge("A32-CB-20", await streams.take(name, expected), expected)
     await streams.fill("renamed", 3)
     served = routed(*shared, limited("renamed", members, 3, service_name="new"))
     await world.serve(served)
-    wanted = admits(served, "renamed")
-    await world.judge("A32-CB-19", await streams.take("renamed", wanted), wanted)
+    expected = admits(served, "renamed")
+    await world.judge("A32-CB-19", await streams.take("renamed", expected), expected)
 
 
 @scenario("A32-CB-21", needs=("kept_open", "channels"))
@@ -280,12 +280,12 @@ async def test_channels(world: World) -> None:
         await connected(world, "c", channel=channel)
     streams = Streams(world)
     await streams.fill("c", 2, channel=first)
-    wanted = admits(served, "c", in_flight=2)
-    await world.judge("A32-CB-21", await streams.take("c", wanted, channel=second), wanted)
+    expected = admits(served, "c", in_flight=2)
+    await world.judge("A32-CB-21", await streams.take("c", expected, channel=second), expected)
     full = admits(served, "c", in_flight=3)
     await world.judge("A32-CB-21", await streams.begin("c", channel=first), full)
     await streams.end("c")
-    await world.judge("A32-CB-21", await streams.take("c", wanted, channel=second), wanted)
+    await world.judge("A32-CB-21", await streams.take("c", expected, channel=second), expected)
 
 
 @scenario("A32-CB-23", "A32-CB-24", needs=("kept_open",), seconds=1.5, waits=True)

@@ -55,8 +55,8 @@ async def test_clusters(world: World) -> None:
     waiting = await waiting_for_all(world, Kind.CLUSTER, lacks)
     for root, calls in waiting.items():
         clause = CLAUSES.get(root, "A37-TROUBLE-01")
-        wanted = at_the_first(lacks, root) if root in CLAUSES else without_one(lacks, root)
-        await world.judge(clause, await calls.over(), wanted)
+        expected = at_the_first(lacks, root) if root in CLAUSES else without_one(lacks, root)
+        await world.judge(clause, await calls.over(), expected)
     await world.control.serve(planted.served, unheard=True)
     await judge_each(world, "A37-TROUBLE-10", planted.served, *ROOTS, "none", DIRECT)
     world.bench.turn_to("A57-TIMER-01")
@@ -107,9 +107,9 @@ async def test_service_name(world: World) -> None:
         why="the leaf before it may be missing",
         seconds=timing.NO_SUCH_RESOURCE,
     )
-    wanted = at_the_first(then, "m")
-    calls = await world.until(wanted, partial(calls_to, world, "m"))
-    await world.judge("A37-TROUBLE-28", calls, wanted)
+    expected = at_the_first(then, "m")
+    calls = await world.until(expected, partial(calls_to, world, "m"))
+    await world.judge("A37-TROUBLE-28", calls, expected)
 
 
 @scenario("A74-CONFIG-03", seconds=33, absence=True)
@@ -126,9 +126,9 @@ async def test_routes(world: World) -> None:
     await world.attempts.quiet_from_now(
         *planted.members["c"], why="x may be missing", seconds=timing.NO_SUCH_RESOURCE
     )
-    wanted = at_the_first(after, "m")
-    calls = await world.until(wanted, partial(calls_to, world, "b"))
-    await world.judge("A74-CONFIG-03", calls, wanted)
+    expected = at_the_first(after, "m")
+    calls = await world.until(expected, partial(calls_to, world, "b"))
+    await world.judge("A74-CONFIG-03", calls, expected)
 
 
 @scenario("A57-TIMER-03", seconds=17, absence=True)

@@ -84,8 +84,8 @@ async def judge_nesting(world: World, *shapes: Shape) -> None:
 async def judge_use(world: World, clause: str, served: XdsConfig, *roots: str) -> None:
     """Whether requests to these roots, or the only one, soon go by what is served now."""
     for root in roots or (ROOT,):
-        wanted, calls = at_the_first(served, root), partial(calls_to, world, root)
-        await world.judge(clause, await world.until(wanted, calls), wanted)
+        expected, calls = at_the_first(served, root), partial(calls_to, world, root)
+        await world.judge(clause, await world.until(expected, calls), expected)
 
 
 def nested(name: str, clause: str, before: Shape, after: Shape) -> Any:
@@ -133,8 +133,8 @@ async def test_last_comes(world: World) -> None:
     await world.serve(then)
     await judge_use(world, "A37-TREE-25", then)
     world.bench.demand("A37-TREE-07")
-    wanted = subscriptions_of(then, "CLUSTER")
-    await world.judge("A37-TREE-25", await world.control.asked_until(wanted), wanted)
+    expected = subscriptions_of(then, "CLUSTER")
+    await world.judge("A37-TREE-25", await world.control.asked_until(expected), expected)
     last = at_the_first(then, ROOT, await planted.lose("a", "b"))
     calls = await world.until(last, partial(calls_to, world, ROOT))
     await world.judge("A37-TREE-25", calls, last)
@@ -215,8 +215,8 @@ async def test_other_service_name(world: World) -> None:
     then = with_clusters(first, renamed)
     await world.serve(then)
     await judge_use(world, "A37-TREE-33", then)
-    wanted = subscriptions_of(then, "ENDPOINTS")
-    await world.judge("A37-TREE-33", await world.control.asked_until(wanted), wanted)
+    expected = subscriptions_of(then, "ENDPOINTS")
+    await world.judge("A37-TREE-33", await world.control.asked_until(expected), expected)
 
 
 @scenario("A37-TREE-32", seconds=0.8)
@@ -254,8 +254,8 @@ async def test_one_service_name_for_two(world: World) -> None:
     )
     served = with_clusters(both, replace(both.own(ROOT), is_reported=True), b, a)
     await in_use(world, served, ROOT)
-    wanted = subscriptions_of(served, "ENDPOINTS", ever=True)
-    await world.judge("A37-TREE-34", await world.control.asked_until(wanted), wanted)
+    expected = subscriptions_of(served, "ENDPOINTS", ever=True)
+    await world.judge("A37-TREE-34", await world.control.asked_until(expected), expected)
     await world.judge("A37-TREE-34", world.control.asked(), SubscribesOnce())
     await Streams(world).fill(ROOT, FEW)
     await world.judge("A37-TREE-34", await calls_to(world, ROOT), EndsWith("UNAVAILABLE"))

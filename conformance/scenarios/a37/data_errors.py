@@ -96,12 +96,12 @@ async def test_deletion_heeded(world: World, clause: str) -> None:
     lacks = without_resources(planted.served, Kind.CLUSTER, *GONE)
     await world.serve(lacks)
     await world.control.delete(Kind.CLUSTER, *GONE)
-    wanted = {
+    expected = {
         root: world.bench.own("A37-TROUBLE-01", without_one(lacks, root, failed))
         for root in (*ROOTS, DIRECT)
     }
-    for root, calls in (await each_position_of(world, wanted, lasts=True)).items():
-        await world.judge(clause, calls, wanted[root])
+    for root, calls in (await each_position_of(world, expected, lasts=True)).items():
+        await world.judge(clause, calls, expected[root])
 
 
 @scenario("A88-DATA-02", bootstrap=with_features(FAILS_ON_DATA))

@@ -104,8 +104,8 @@ async def test_service_name(world: World) -> None:
     calls = await calls_to(world, "m", 10, deadline=timing.COLD_CALL)
     await world.judge("A37-DNS-02", calls, AllServedBy((right.address,)))
     await world.judge("A37-DNS-02", world.names.asked(), Resolves((host("m"),)))
-    wanted = subscriptions_of(served, "ENDPOINTS", ever=True)
-    await world.judge("A37-DNS-02", await world.control.asked_until(wanted), wanted)
+    expected = subscriptions_of(served, "ENDPOINTS", ever=True)
+    await world.judge("A37-DNS-02", await world.control.asked_until(expected), expected)
 
 
 ALONE: Final = "alone"
@@ -149,15 +149,15 @@ async def test_unresolved(world: World, trouble: Answer, later: str) -> None:
     await judge_each(world, "A37-DNS-07", planted.served, "middle-m", failed=failed)
     alone = found[-1]
     told = ErrorMentions(host(ALONE)), ErrorMentions(host(ALONE), is_told=False)
-    ways = dict(zip(("name told", "name not told"), told, strict=True))
-    await world.judge("A37-DNS-28", alone, ways)
+    choices = dict(zip(("name told", "name not told"), told, strict=True))
+    await world.judge("A37-DNS-28", alone, choices)
     beyond = world.names.mark
     for name, answer in names.items():
         world.names.set(name, answer)
-    wanted, calls = at_the_first(planted.served, ALONE), partial(calls_to, world, ALONE)
+    expected, calls = at_the_first(planted.served, ALONE), partial(calls_to, world, ALONE)
     if fits(FAILS, alone):
-        alone = await served_again(world, host(ALONE), wanted, calls, beyond=beyond)
-    await world.judge(later, alone, {"served": wanted, "not served": FAILS})
+        alone = await served_again(world, host(ALONE), expected, calls, beyond=beyond)
+    await world.judge(later, alone, {"served": expected, "not served": FAILS})
 
 
 @scenario("A37-DNS-12", needs=("metadata",), seconds=1)
@@ -175,9 +175,9 @@ async def test_name_that_changes(world: World) -> None:
         headers = [{**session, TO: "m"} for session in world.sessions(MEANWHILE)]
         meanwhile = await BackgroundTraffic.begin(world, headers)
         await world.serve(served)
-        wanted = at_the_first(served, "m")
-        calls = await world.until(wanted, partial(calls_to, world, "m"))
-        await world.judge("A37-DNS-12", calls, wanted)
+        expected = at_the_first(served, "m")
+        calls = await world.until(expected, partial(calls_to, world, "m"))
+        await world.judge("A37-DNS-12", calls, expected)
         await world.judge("A37-DNS-12", await meanwhile.over(), EndsWith("OK"))
 
 
@@ -190,12 +190,12 @@ async def test_kinds_of_answers(world: World, clause: str, at: str, is_truncated
     (member,) = await world.members.of_one_port(at)
     await world.names.begin({host("m"): NameRecords((at,), is_truncated=is_truncated)})
     await world.serve(aggregate_config(("m",), (leaf("m", discovery=by_name("m", member)),)))
-    ways: Mapping[str, Expectation] = {
+    choices: Mapping[str, Expectation] = {
         "served": AllServedBy((member.address,)),
         "not served": FAILS,
     }
     calls = partial(calls_to, world, "m", deadline=timing.UNRESOLVED)
-    await world.judge(clause, await world.rounds.until_any(ways.values(), calls), ways)
+    await world.judge(clause, await world.rounds.until_any(choices.values(), calls), choices)
 
 
 ADDRESSES: Final = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
@@ -233,8 +233,8 @@ async def test_several_addresses(world: World) -> None:
         calls = await calls_to(world, root, ENOUGH_TO_DIFFER, deadline=timing.COLD_CALL)
         await world.judge("A37-DNS-04", calls, OneEndpoint())
         used |= {call.endpoint for call in calls if call.endpoint is not None}
-    wanted = balanced(served)
-    await world.judge("A37-DNS-03", await reported(world, wanted), wanted)
+    expected = balanced(served)
+    await world.judge("A37-DNS-03", await reported(world, expected), expected)
     await fail(*(members[address] for address in used))
     others = NoneServedBy(tuple(used))
     for root in roots:

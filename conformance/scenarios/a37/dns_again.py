@@ -77,8 +77,8 @@ async def test_lost_connection(world: World) -> None:
     seen = await world.names.asked_until(again, beyond=beyond, within=timing.EVENT)
     await world.judge("A74-CONFIG-07", seen, again)
     kept, answered = AllServedBy(planted.of("b")), AllServedBy(planted.of("d"))
-    ways: Mapping[str, Expectation] = {"A37": kept, "A74": FAILS, "envoy": kept}
-    await world.judge("A37-DNS-09", await asked_again(world, "b", kept, beyond=beyond), ways)
+    choices: Mapping[str, Expectation] = {"A37": kept, "A74": FAILS, "envoy": kept}
+    await world.judge("A37-DNS-09", await asked_again(world, "b", kept, beyond=beyond), choices)
     calls = await asked_again(world, "d", answered, beyond=beyond)
     await world.judge("A37-DNS-29", calls, {"served": answered, "not served": FAILS})
 

@@ -80,8 +80,8 @@ async def test_limit_of_one_count(world: World) -> None:
     await streams.fill("m", 3)
     served = aggregate_config(("m",), (after,))
     await world.serve(with_raw_clusters(served, service("second").of(served.cluster())))
-    wanted = admits(served, "m", in_flight=3)
-    await world.judge("A37-DNS-14", await streams.take("m", wanted), wanted)
+    expected = admits(served, "m", in_flight=3)
+    await world.judge("A37-DNS-14", await streams.take("m", expected), expected)
 
 
 EVERYTHING: Final = ClusterVariant(

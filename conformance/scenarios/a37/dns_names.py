@@ -51,11 +51,11 @@ async def test_name(world: World, clause: str, name: str, at: str) -> None:
     odd = led(before, there)
     answer = await world.control.offer(Kind.CLUSTER, *(cluster.resource() for cluster in odd))
     if answer.acked:
-        ways: dict[str, Expectation] = {"not served": Fails()}
-        ways["served"] = AllServedBy((member.address,))
+        choices: dict[str, Expectation] = {"not served": Fails()}
+        choices["served"] = AllServedBy((member.address,))
         calls = partial(calls_to, world, ALONE)
-        seen = await world.rounds.until_any(ways.values(), calls, within=timing.ATTEMPT)
-        await world.judge(clause, seen, {**ways, "as before": at_the_first(before, ALONE)})
+        seen = await world.rounds.until_any(choices.values(), calls, within=timing.ATTEMPT)
+        await world.judge(clause, seen, {**choices, "as before": at_the_first(before, ALONE)})
     else:
         await world.judge(clause, answer, {"refused": AckedOrNacked(acked=False)})
     await judge_use(world, "A37-DNS-23", before, "m")
@@ -100,14 +100,14 @@ async def test_new_name(world: World, trouble: Answer) -> None:
     calls = partial(calls_to, world, "m")
     seen = await world.until(others, calls, within=timing.ATTEMPT)
     await world.judge("A37-DNS-26", seen, others)
-    ways: dict[str, Expectation] = {
+    choices: dict[str, Expectation] = {
         "A37": at_the_first(before, ALONE),
         "A74": FAILS,
         "envoy": FAILS,
     }
     calls = partial(calls_to, world, ALONE)
-    seen = await world.until(world.bench.own("A37-DNS-27", ways), calls, within=timing.ATTEMPT)
-    await world.judge("A37-DNS-27", seen, ways)
+    seen = await world.until(world.bench.own("A37-DNS-27", choices), calls, within=timing.ATTEMPT)
+    await world.judge("A37-DNS-27", seen, choices)
     world.bench.turn_to(AFTERWARDS)
     await world.serve(before)
     for root in ("m", ALONE):
@@ -123,5 +123,5 @@ async def judge_use(
     world: World, clause: str, served: XdsConfig, root: str, failed: Collection[str] = ()
 ) -> None:
     """The clause by whether requests to a root soon go by what is served, and go on so."""
-    wanted, calls = at_the_first(served, root, failed), partial(calls_to, world, root)
-    await world.judge(clause, await world.rounds.until_it_lasts(wanted, calls), wanted)
+    expected, calls = at_the_first(served, root, failed), partial(calls_to, world, root)
+    await world.judge(clause, await world.rounds.until_it_lasts(expected, calls), expected)

@@ -35,8 +35,8 @@ async def test_clusters(world: World, made: str) -> None:
     calls = await calls_to(world, "m", deadline=timing.SEVERAL_MOMENTS)
     await world.judge("A37-TROUBLE-04", calls, WAITS)
     await world.serve(planted.served)
-    wanted = at_the_first(planted.served, "m")
-    await world.judge("A37-TROUBLE-04", await waiting.over(), wanted)
+    expected = at_the_first(planted.served, "m")
+    await world.judge("A37-TROUBLE-04", await waiting.over(), expected)
 
 
 @scenario("A37-TROUBLE-05", seconds=1)
@@ -49,8 +49,8 @@ async def test_endpoints_of_the_first_leaf(world: World) -> None:
     behind = await world.attempts.quiet(*planted.members["b"], why="the first may come yet")
     await world.judge("A37-TROUBLE-05", behind, NoAttempts())
     await world.serve(planted.served)
-    wanted = at_the_first(planted.served, "m")
-    await world.judge("A37-TROUBLE-05", await waiting.over(), wanted)
+    expected = at_the_first(planted.served, "m")
+    await world.judge("A37-TROUBLE-05", await waiting.over(), expected)
 
 
 @scenario("A37-TROUBLE-06", seconds=1)

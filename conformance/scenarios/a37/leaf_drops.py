@@ -43,9 +43,9 @@ async def test_the_leaf_in_use(world: World) -> None:
     left = unhealthy(dropping(b, Drop("a", NEARLY_ALL)))
     after = aggregate_config(("m", "n"), (*roots, left, c, unhealthy(d), last))
     await lose(world, after, members[0], members[2])
-    wanted = AllServedBy(c.addresses())
-    calls = await world.until(wanted, partial(calls_to, world, "m", 10))
-    await world.judge("A37-DROP-01", calls, wanted)
+    expected = AllServedBy(c.addresses())
+    calls = await world.until(expected, partial(calls_to, world, "m", 10))
+    await world.judge("A37-DROP-01", calls, expected)
     world.bench.turn_to("A37-DROP-02")
     why = "the leaf before it has no endpoint in use"
     await world.attempts.demand_count(members[3], why=why)
@@ -79,6 +79,6 @@ async def test_several_ways(world: World) -> None:
         await world.judge("A37-DROP-05", await calls_to(world, way, 10), DROPPED)
     await world.serve(aggregate_config(ways, (below("a", "q"), dropping(cluster, NOTHING))))
     for way in ways:
-        wanted = AllServedBy(cluster.addresses())
-        calls = await world.until(wanted, partial(calls_to, world, way, 10))
-        await world.judge("A37-DROP-05", calls, wanted)
+        expected = AllServedBy(cluster.addresses())
+        calls = await world.until(expected, partial(calls_to, world, way, 10))
+        await world.judge("A37-DROP-05", calls, expected)

@@ -36,9 +36,9 @@ async def judge_use(
     world: World, clause: str, planted: Deployment, *failed: BackendEndpoint
 ) -> None:
     """Whether requests soon go to the first priority of which something has not failed."""
-    wanted = at_the_first(planted.served, "m", [endpoint.address for endpoint in failed])
-    calls = await world.rounds.until_it_lasts(wanted, partial(calls_to, world, "m"))
-    await world.judge(clause, calls, wanted)
+    expected = at_the_first(planted.served, "m", [endpoint.address for endpoint in failed])
+    calls = await world.rounds.until_it_lasts(expected, partial(calls_to, world, "m"))
+    await world.judge(clause, calls, expected)
 
 
 @scenario("A37-FAILOVER-01", "A37-FAILOVER-06", "A37-FAILOVER-08", seconds=2)
@@ -61,13 +61,13 @@ async def test_priority_by_priority(world: World) -> None:
 async def test_return(world: World) -> None:
     planted = await deploy(world, {"m": "z b a"}, modes={"z": [Close()], "b": [Close()]})
     await world.serve(planted.served)
-    ways: dict[str, Expectation] = {
+    choices: dict[str, Expectation] = {
         "A37": at_the_first(planted.served, "m", planted.of("z", "b")),
         "envoy": EndsWith("UNAVAILABLE"),
     }
-    wanted = world.bench.own("A37-FAILOVER-02", ways)
-    calls = await world.rounds.until_it_lasts(wanted, partial(calls_to, world, "m"))
-    await world.judge("A37-FAILOVER-02", calls, ways)
+    expected = world.bench.own("A37-FAILOVER-02", choices)
+    calls = await world.rounds.until_it_lasts(expected, partial(calls_to, world, "m"))
+    await world.judge("A37-FAILOVER-02", calls, choices)
     world.bench.demand("A37-FAILOVER-05")
     await serve_again(world, planted.members["z"])
     await judge_use(world, "A37-FAILOVER-05", planted, *planted.members["b"])
@@ -81,8 +81,8 @@ async def test_requests_that_wait(world: World) -> None:
     (held,) = planted.members["z"]
     await world.attempts.demand_count(held, why="requests came")
     await fail(held)
-    wanted = at_the_first(planted.served, "m", [held.address])
-    await world.judge("A37-FAILOVER-07", await waiting.over(), wanted)
+    expected = at_the_first(planted.served, "m", [held.address])
+    await world.judge("A37-FAILOVER-07", await waiting.over(), expected)
 
 
 MEANWHILE = 60
@@ -110,9 +110,9 @@ async def test_update_of_the_next_leaf(world: World, locality: str) -> None:
     await world.judge("A37-FAILOVER-13", await meanwhile.over(), served)
     await judge_kept(world, used, since=before)
     await fail(used)
-    wanted = at_the_first(changed, "m", [used.address])
-    calls = await world.until(wanted, partial(calls_to, world, "m"))
-    await world.judge("A37-FAILOVER-13", calls, wanted)
+    expected = at_the_first(changed, "m", [used.address])
+    calls = await world.until(expected, partial(calls_to, world, "m"))
+    await world.judge("A37-FAILOVER-13", calls, expected)
 
 
 @scenario("A37-FAILOVER-14", seconds=0.5)
@@ -125,9 +125,9 @@ async def test_update_of_the_failed_leaf(world: World, locality: str) -> None:
         planted.served, with_endpoints(other.address, locality=locality), "z"
     )
     await world.serve(changed)
-    wanted = at_the_first(changed, "m")
-    calls = await world.rounds.until_it_lasts(wanted, partial(calls_to, world, "m"))
-    await world.judge("A37-FAILOVER-14", calls, wanted)
+    expected = at_the_first(changed, "m")
+    calls = await world.rounds.until_it_lasts(expected, partial(calls_to, world, "m"))
+    await world.judge("A37-FAILOVER-14", calls, expected)
 
 
 async def given_up(world: World, planted: Deployment) -> Elapsed:

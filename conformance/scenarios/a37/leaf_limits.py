@@ -51,8 +51,8 @@ async def test_each_leaf_its_limit(world: World) -> None:
     served = aggregate_config(names, (*roots, unhealthy(first), second, wide, tight))
     await lose(world, served, members[0])
     await until_at(world, "m", second, why="the first leaf has no endpoint that may be used")
-    wanted = admits(served, "c")
-    await world.judge("A37-CB-01", await streams.take("m", wanted), wanted)
+    expected = admits(served, "c")
+    await world.judge("A37-CB-01", await streams.take("m", expected), expected)
 
 
 @scenario("A37-CB-04", "A37-TREE-15", needs=("kept_open",))
@@ -73,13 +73,13 @@ async def test_one_leaf_in_several_ways(world: World, lists: Shape, ways: tuple[
     await connected(world, *ways)
     streams = Streams(world)
     for in_flight, way in enumerate((*ways, ways[0])):
-        wanted = admits(served, "b", in_flight=in_flight)
-        await world.judge("A37-CB-04", await streams.begin(way), wanted)
+        expected = admits(served, "b", in_flight=in_flight)
+        await world.judge("A37-CB-04", await streams.begin(way), expected)
     for way in ways:
-        full, wanted = (admits(served, "b", in_flight=many) for many in (3, 2))
+        full, expected = (admits(served, "b", in_flight=many) for many in (3, 2))
         await world.judge("A37-CB-04", await streams.begin(way), full)
         await streams.end(way)
-        await world.judge("A37-CB-04", await streams.take(way, wanted), wanted)
+        await world.judge("A37-CB-04", await streams.take(way, expected), expected)
 
 
 @scenario("A37-CB-05", needs=("kept_open", "channels"))
@@ -92,12 +92,12 @@ async def test_aggregates_of_several_channels(world: World) -> None:
     await connected(world, "b", channel=second)
     streams = Streams(world)
     await streams.fill("a", 2, channel=first)
-    wanted = admits(served, "b", in_flight=2)
-    await world.judge("A37-CB-05", await streams.take("b", wanted, channel=second), wanted)
+    expected = admits(served, "b", in_flight=2)
+    await world.judge("A37-CB-05", await streams.take("b", expected, channel=second), expected)
     full = admits(served, "b", in_flight=3)
     await world.judge("A37-CB-05", await streams.begin("a", channel=first), full)
     await streams.end("a")
-    await world.judge("A37-CB-05", await streams.take("b", wanted, channel=second), wanted)
+    await world.judge("A37-CB-05", await streams.take("b", expected, channel=second), expected)
 
 
 @scenario("A37-CB-06", needs=("kept_open",))
@@ -112,8 +112,8 @@ async def test_priorities(world: World) -> None:
     await world.serve(served)
     there, why = AllServedBy((low[0].address,)), "the priority before it has no endpoint in use"
     await world.rounds.demand(there, lambda: calls_to(world, "m", 1), why=why)
-    wanted = admits(served, "b", in_flight=2)
-    await world.judge("A37-CB-06", await streams.take("m", wanted), wanted)
+    expected = admits(served, "b", in_flight=2)
+    await world.judge("A37-CB-06", await streams.take("m", expected), expected)
 
 
 @scenario("A37-CB-07", needs=("kept_open", "cancel"))
@@ -131,7 +131,7 @@ async def test_trees_that_change(world: World) -> None:
     await world.serve(second)
     await until_at(world, "m", x, why="it is the first of the list")
     await world.serve(third)
-    full, wanted = admits(third, "b", in_flight=2), admits(third, "b", in_flight=1)
+    full, expected = admits(third, "b", in_flight=2), admits(third, "b", in_flight=1)
     await world.judge("A37-CB-07", await streams.until_refused("m"), full)
     await streams.end("m")
-    await world.judge("A37-CB-07", await streams.take("m", wanted), wanted)
+    await world.judge("A37-CB-07", await streams.take("m", expected), expected)

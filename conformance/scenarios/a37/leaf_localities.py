@@ -96,9 +96,9 @@ async def test_hash_leaf_by_leaf(world: World) -> None:
     headers = world.values.sessions_to_map()
 
     async def judge_ring(name: str, within: float = timing.APPLY) -> None:
-        wanted = served.mapping(cluster=name)
-        calls = await world.until(wanted, partial(world.call, headers), within=within)
-        await world.judge("A37-FAILOVER-10", calls, wanted)
+        expected = served.mapping(cluster=name)
+        calls = await world.until(expected, partial(world.call, headers), within=within)
+        await world.judge("A37-FAILOVER-10", calls, expected)
 
     await world.serve(served)
     await judge_ring("z")
@@ -166,10 +166,10 @@ async def test_priority_that_is_split(world: World) -> None:
     await world.serve(then)
     failed: list[str] = []
     for member in members:
-        wanted = at_the_first(then, ROOT, failed)
-        some = partial(calls_to, world, ROOT, ENOUGH_TO_MEET_ALL)
-        calls = await world.rounds.until_it_lasts(wanted, some)
-        await world.judge("A37-FAILOVER-11", calls, wanted)
+        expected = at_the_first(then, ROOT, failed)
+        make_calls = partial(calls_to, world, ROOT, ENOUGH_TO_MEET_ALL)
+        calls = await world.rounds.until_it_lasts(expected, make_calls)
+        await world.judge("A37-FAILOVER-11", calls, expected)
         failed += await fail(member)
 
 
@@ -189,10 +189,10 @@ async def test_localities_that_move_in_two_leaves(world: World) -> None:
 
     async def judge_use(served: XdsConfig) -> None:
         await world.serve(served)
-        wanted = at_the_first(served, ROOT, failed)
-        some = partial(calls_to, world, ROOT, ENOUGH_TO_MEET_ALL)
-        calls = await world.rounds.until_it_lasts(wanted, some)
-        await world.judge("A37-FAILOVER-12", calls, wanted)
+        expected = at_the_first(served, ROOT, failed)
+        make_calls = partial(calls_to, world, ROOT, ENOUGH_TO_MEET_ALL)
+        calls = await world.rounds.until_it_lasts(expected, make_calls)
+        await world.judge("A37-FAILOVER-12", calls, expected)
 
     served = planted.served
     await world.serve(served)

@@ -75,11 +75,11 @@ async def test_guard(world: World) -> None:
     )
     same = [{SESSION: "same"}] * ENOUGH_TO_DIFFER
     calls = await world.call(same, channel=channel, concurrency=1)
-    ways: dict[str, Expectation] = {
+    choices: dict[str, Expectation] = {
         "of the leaf": OneEndpoint(),
         "of the aggregate": SeveralEndpoints(),
     }
-    await world.judge("A75-LEAF-04", calls, ways)
+    await world.judge("A75-LEAF-04", calls, choices)
 
 
 @scenario("A75-LEAF-05", seconds=10.7, waits=True, failover=True)

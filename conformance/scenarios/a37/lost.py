@@ -129,12 +129,12 @@ def as_it_was(served: XdsConfig) -> XdsConfig:
 
 async def judge_as_before(world: World, before: XdsConfig, *failed: str) -> None:
     """Whether both trees are as they were, but for endpoints that have failed."""
-    wanted = {root: at_the_first(before, root, failed) for root in CLAUSES}
-    seen = await each_position_of(world, wanted, lasts=True)
-    await world.judge(CLAUSES[USED], seen[USED], wanted[USED])
-    as_before = wanted[CHANGED]
-    ways: dict[str, Expectation] = {"A37": as_before, "A74-2024": FAILS, "envoy": as_before}
-    await world.judge(CLAUSES[CHANGED], seen[CHANGED], ways)
+    expected = {root: at_the_first(before, root, failed) for root in CLAUSES}
+    seen = await each_position_of(world, expected, lasts=True)
+    await world.judge(CLAUSES[USED], seen[USED], expected[USED])
+    as_before = expected[CHANGED]
+    choices: dict[str, Expectation] = {"A37": as_before, "A74-2024": FAILS, "envoy": as_before}
+    await world.judge(CLAUSES[CHANGED], seen[CHANGED], choices)
 
 
 @scenario("A37-TROUBLE-29")

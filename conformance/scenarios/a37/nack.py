@@ -69,20 +69,20 @@ async def test_clusters(world: World, names: tuple[str, ...]) -> None:
     }
     await world.judge("A46-NACK-07", answer, versions)
     bad = ("bad", "worse")
-    ways = {"names each": NackNames(bad), "does not name each": NackNames(bad, has_all=False)}
-    await world.judge("A46-NACK-05", answer, ways)
-    wanted = leads(after, "good")
-    calls = await world.until(wanted, partial(calls_to, world, "good"))
-    await world.judge("A46-NACK-01", calls, wanted)
+    choices = {"names each": NackNames(bad), "does not name each": NackNames(bad, has_all=False)}
+    await world.judge("A46-NACK-05", answer, choices)
+    expected = leads(after, "good")
+    calls = await world.until(expected, partial(calls_to, world, "good"))
+    await world.judge("A46-NACK-01", calls, expected)
     for name in ("bad", "worse"):
         await world.judge("A46-NACK-03", await calls_to(world, name), leads(before, name))
     await world.judge("A46-NACK-04", world.control.last_word(answer), AckedOrNacked(acked=False))
     mended = await world.control.offer(Kind.CLUSTER, *good.values())
     await world.judge("A46-NACK-06", mended, AckedOrNacked(acked=True))
     for name in names:
-        wanted = leads(after, name)
-        calls = await world.until(wanted, partial(calls_to, world, name))
-        await world.judge("A46-NACK-06", calls, wanted)
+        expected = leads(after, name)
+        calls = await world.until(expected, partial(calls_to, world, name))
+        await world.judge("A46-NACK-06", calls, expected)
 
 
 def leads(served: XdsConfig, name: str) -> AllServedBy:
@@ -155,6 +155,6 @@ async def test_endpoints(
     sent["bad"] = spoilt(sent["bad"])
     answer = await world.control.offer(Kind.ENDPOINTS, *sent.values())
     await world.judge("A46-NACK-02", answer, AckedOrNacked(acked=False))
-    wanted = leads(after, "good")
-    calls = await world.until(wanted, partial(calls_to, world, "good"))
-    await world.judge("A46-NACK-02", calls, wanted)
+    expected = leads(after, "good")
+    calls = await world.until(expected, partial(calls_to, world, "good"))
+    await world.judge("A46-NACK-02", calls, expected)

@@ -118,8 +118,8 @@ async def test_clusters_from_the_start(world: World) -> None:
     clauses = {DIRECT: "A37-TROUBLE-12", BESIDE: "A37-TROUBLE-35"}
     for root, calls in waiting.items():
         clause = clauses.get(root, "A37-TROUBLE-11")
-        wanted = at_the_first(lacks, root) if root in clauses else without_one(lacks, root)
-        await world.judge(clause, await calls.over(), wanted)
+        expected = at_the_first(lacks, root) if root in clauses else without_one(lacks, root)
+        await world.judge(clause, await calls.over(), expected)
     await world.serve(well)
     await judge_each(world, "A37-TROUBLE-14", well, *ROOTS, DIRECT)
 
@@ -162,16 +162,16 @@ async def test_deleted(world: World) -> None:
 
 async def is_in_order(world: World, served: XdsConfig, root: str) -> bool:
     """Judge whether a nested tree is used in its order; nothing else is asked of it if not."""
-    wanted, some = at_the_first(served, root), partial(calls_to, world, root)
+    expected, make_calls = at_the_first(served, root), partial(calls_to, world, root)
     has_nesting = world.bench.has("A37-TREE-02")
-    calls = await world.until(wanted, some) if has_nesting else await some()
-    await world.judge("A37-TREE-02", calls, wanted)
+    calls = await world.until(expected, make_calls) if has_nesting else await make_calls()
+    await world.judge("A37-TREE-02", calls, expected)
     return has_nesting and not calls.overdue
 
 
 async def judge_deleted(world: World, planted: Deployment, lacks: XdsConfig, *roots: str) -> None:
     """What became of trees without a cluster, and of one to which a route leads."""
-    ways: dict[str, dict[str, Expectation]] = {
+    choices: dict[str, dict[str, Expectation]] = {
         root: without_one(lacks, root) | {"A88": at_the_first(planted.served, root)}
         for root in roots
     }
@@ -180,11 +180,11 @@ async def judge_deleted(world: World, planted: Deployment, lacks: XdsConfig, *ro
         "A88": at_the_first(planted.served, DIRECT),
         "envoy": at_the_first(lacks, DIRECT),
     }
-    wanted = {root: world.bench.own("A37-TROUBLE-07", choice) for root, choice in ways.items()}
-    wanted[DIRECT] = world.bench.own("A37-TROUBLE-08", direct)
-    for root, calls in (await each_position_of(world, wanted, lasts=True)).items():
+    expected = {root: world.bench.own("A37-TROUBLE-07", choice) for root, choice in choices.items()}
+    expected[DIRECT] = world.bench.own("A37-TROUBLE-08", direct)
+    for root, calls in (await each_position_of(world, expected, lasts=True)).items():
         clause = "A37-TROUBLE-08" if root == DIRECT else "A37-TROUBLE-07"
-        await world.judge(clause, calls, ways.get(root, direct))
+        await world.judge(clause, calls, choices.get(root, direct))
 
 
 @scenario("A37-TROUBLE-33", "A37-TROUBLE-34", needs=("watch", "wait_for_ready"))

@@ -101,9 +101,9 @@ async def test_order(world: World, clause: str, shapes: Mapping[str, Shape]) -> 
     await world.serve(planted.served)
     for tree in trees:
         root = next(iter(tree))
-        wanted = in_tree_order(planted.served, root)
+        expected = in_tree_order(planted.served, root)
         await calls_to(world, root, 1)
-        await world.judge(clause, await world.attempts.until(wanted), wanted)
+        await world.judge(clause, await world.attempts.until(expected), expected)
 
 
 @scenario("A37-TREE-07", "A37-TREE-08", "A37-TREE-10")
@@ -118,8 +118,8 @@ async def test_asked_for(world: World) -> None:
     kinds: tuple[tuple[str, Literal["CLUSTER", "ENDPOINTS"]], ...]
     kinds = (("A37-TREE-07", "CLUSTER"), ("A37-TREE-08", "ENDPOINTS"))
     for clause, kind in kinds:
-        wanted = subscriptions_of(served, kind, ever=True)
-        await world.judge(clause, await world.control.asked_until(wanted), wanted)
+        expected = subscriptions_of(served, kind, ever=True)
+        await world.judge(clause, await world.control.asked_until(expected), expected)
     await world.judge("A37-TREE-10", world.control.asked(), SubscribesOnce())
 
 
@@ -139,8 +139,8 @@ async def test_service_name_beside_another_type(world: World) -> None:
     await world.serve(with_raw_clusters(planted.served, odd))
     calls = await calls_to(world, "m")
     await world.judge("A37-TREE-09", calls, at_the_first(planted.served, "m"))
-    wanted = subscriptions_of(planted.served, "ENDPOINTS", ever=True)
-    await world.judge("A37-TREE-09", await world.control.asked_until(wanted), wanted)
+    expected = subscriptions_of(planted.served, "ENDPOINTS", ever=True)
+    await world.judge("A37-TREE-09", await world.control.asked_until(expected), expected)
 
 
 @scenario("A37-TREE-14")
@@ -190,9 +190,9 @@ async def judge_use(
 ) -> bool:
     """Whether requests to these roots soon go by what is served now; told up to one that do not."""
     for root in roots:
-        wanted = at_the_first(served, root, failed)
-        calls = await world.until(wanted, partial(calls_to, world, root))
-        await world.judge(clause, calls, wanted)
+        expected = at_the_first(served, root, failed)
+        calls = await world.until(expected, partial(calls_to, world, root))
+        await world.judge(clause, calls, expected)
         if calls.overdue:
             return False
     return True
@@ -207,11 +207,11 @@ async def test_connections_of_one_used_twice(world: World) -> None:
             at_the_first(planted.served, root), partial(calls_to, world, root), why="it is served"
         )
     (address,) = planted.of("b")
-    ways = {
+    choices = {
         "one connection": AttemptCount(most={address: 1}),
         "one for each use": AttemptCount(least={address: 2}, most={address: 2}),
     }
-    await world.judge("A37-TREE-13", world.attempts.seen(), ways)
+    await world.judge("A37-TREE-13", world.attempts.seen(), choices)
 
 
 @scenario("A37-TREE-16", "A37-TREE-17", "A37-TREE-19", "A37-TROUBLE-36")
@@ -250,10 +250,10 @@ async def test_too_deep_and_mended(world: World) -> None:
     waits = await world.start([{TO: "c-0"}], wait_for_ready=True)
     mended = with_clusters(planted.served, *aggregates({"c-3": "c-17"}))
     await world.serve(mended)
-    wanted = at_the_first(mended, "c-0")
-    calls = await world.until(wanted, partial(calls_to, world, "c-0"))
+    expected = at_the_first(mended, "c-0")
+    calls = await world.until(expected, partial(calls_to, world, "c-0"))
     for seen in (calls, await waits.over()):
-        await world.judge("A37-TREE-20", seen, wanted)
+        await world.judge("A37-TREE-20", seen, expected)
 
 
 @scenario("A37-TREE-38", needs=("metadata",), seconds=1)
@@ -262,8 +262,8 @@ async def test_chain_of_a_thousand(world: World) -> None:
     planted = await deploy(world, chain("c", 1000))
     await world.serve(planted.served)
     deep = await world.start([{TO: "c-0"}])
-    ways: dict[str, Expectation] = {"fail": Fails(), "wait": EndsWith("DEADLINE_EXCEEDED")}
-    await world.judge("A37-TREE-38", await deep.over(), ways)
+    choices: dict[str, Expectation] = {"fail": Fails(), "wait": EndsWith("DEADLINE_EXCEEDED")}
+    await world.judge("A37-TREE-38", await deep.over(), choices)
 
 
 @scenario("A37-TREE-21", "A37-TREE-23", "A37-TROUBLE-36")
@@ -276,8 +276,8 @@ async def test_cycle_without_a_leaf(world: World) -> None:
         calls = await calls_to(world, root)
         await world.judge("A37-TREE-21", calls, Fails())
         await world.judge("A37-TROUBLE-36", calls, STATUSES)
-    wanted = at_the_first(before, "beside")
-    await world.judge("A37-TREE-21", await calls_to(world, "beside"), wanted)
+    expected = at_the_first(before, "beside")
+    await world.judge("A37-TREE-21", await calls_to(world, "beside"), expected)
     mended = with_clusters(before, *aggregates({"own": "x", "n": "y"}))
     await world.serve(mended)
     await judge_use(world, "A37-TREE-23", mended, "own", "m")
@@ -287,11 +287,11 @@ async def test_cycle_without_a_leaf(world: World) -> None:
 async def test_cycle_beside_a_leaf(world: World) -> None:
     planted = await deploy(world, {"m": "n b", "n": "m"})
     await world.serve(planted.served)
-    ways: dict[str, Expectation] = {
+    choices: dict[str, Expectation] = {
         "leaf used": at_the_first(planted.served, "m"),
         "fails": Fails(),
     }
-    await world.judge("A37-TREE-22", await calls_to(world, "m"), ways)
+    await world.judge("A37-TREE-22", await calls_to(world, "m"), choices)
 
 
 @scenario("A37-TREE-35")
@@ -322,8 +322,8 @@ async def test_many_leaves(world: World, place: int) -> None:
     waiting = await world.start([{TO: "m"}], deadline=timing.MANY_NAMES)
     await world.control.give_time_to_ask(Kind.CLUSTER, len(names), within=timing.BEFORE_ABSENCE)
     await world.serve(served)
-    ways: dict[str, Expectation] = {"served": at_the_first(served, "m"), "fails": Fails()}
-    await world.judge("A37-TREE-36", await waiting.over(), ways)
+    choices: dict[str, Expectation] = {"served": at_the_first(served, "m"), "fails": Fails()}
+    await world.judge("A37-TREE-36", await waiting.over(), choices)
     await demand_use(world, with_clusters(served, leaf(serving, await world.endpoints(1))))
 
 
@@ -335,8 +335,8 @@ async def test_long_names(world: World) -> None:
     long = replace(short.known_as(service), name=name)
     served = with_clusters(planted.served, long, *aggregates({"m": name}))
     await world.serve(served)
-    ways: dict[str, Expectation] = {"served": at_the_first(served, "m"), "fails": Fails()}
-    await world.judge("A37-TREE-37", await calls_to(world, "m"), ways)
+    choices: dict[str, Expectation] = {"served": at_the_first(served, "m"), "fails": Fails()}
+    await world.judge("A37-TREE-37", await calls_to(world, "m"), choices)
     await demand_use(world, planted.served)
 
 

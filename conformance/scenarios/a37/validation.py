@@ -399,6 +399,6 @@ async def test_service_name(world: World, clause: str, services: tuple[str | Non
         await world.judge(
             clause, calls, world.bench.alike(clause, AllServedBy(cluster.addresses()))
         )
-    wanted = subscriptions_of(served, "ENDPOINTS", ever=True)
-    asked = await world.control.asked_until(wanted)
-    await world.judge(clause, asked, world.bench.alike(clause, wanted))
+    expected = subscriptions_of(served, "ENDPOINTS", ever=True)
+    asked = await world.control.asked_until(expected)
+    await world.judge(clause, asked, world.bench.alike(clause, expected))

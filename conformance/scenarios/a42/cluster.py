@@ -248,12 +248,12 @@ async def judge_choice(
     await world.attempts.quiet(why="the ACK: time for the resource to be applied")
     calls = await world.call(world.values.sessions_to_map())
     served: Mapping[str, Expectation] = rings or {"calls succeed": EndsWith("OK")}
-    ways: dict[str, Expectation] = {
+    choices: dict[str, Expectation] = {
         **served,
         "calls fail": EndsWith("UNAVAILABLE"),
         "calls fail with INTERNAL": EndsWith("INTERNAL"),
     }
-    await world.judge(clause, calls, {f"{told}ACK, and {how}": way for how, way in ways.items()})
+    await world.judge(clause, calls, {f"{told}ACK, and {how}": way for how, way in choices.items()})
 
 
 async def offer_cluster(world: World, change: Callable[[XdsConfig], Any]) -> Answer:
@@ -338,11 +338,11 @@ async def test_aggregate(world: World, own: Policy, of_the_leaf: Policy) -> None
     world.preconditions.aggregates()
     leaf = single_locality(await world.addresses(TURNS), name="leaf", policy=of_the_leaf)
     await world.serve(aggregate(leaf, policy=own))
-    ways: dict[Policy, Expectation] = {
+    choices: dict[Policy, Expectation] = {
         RingHash(): leaf.balanced_by(RingHash()).mapping(),
         RoundRobin(): EqualShares(leaf.addresses()),
     }
-    by_edition = {"A42": ways[own], "A75": ways[of_the_leaf], "envoy": ways[of_the_leaf]}
+    by_edition = {"A42": choices[own], "A75": choices[of_the_leaf], "envoy": choices[of_the_leaf]}
     sessions = world.sessions(ROUNDS)
     headers = [session for session in sessions for _turn in range(TURNS)]
     judged = world.bench.own("A42-CDS-25", by_edition)
@@ -359,17 +359,17 @@ async def test_guard(world: World) -> None:
     }
     for guard, channel in channels.items():
         seen: Calls | Answer
-        ways: dict[str, Expectation]
+        choices: dict[str, Expectation]
         try:
             same = [{SESSION: "same"}] * ENOUGH_TO_DIFFER  # in turn: not all wait for the first one
             seen = await world.call(same, channel=channel, concurrency=1)
-            ways = {
+            choices = {
                 "RING_HASH is used": OneEndpoint(),
                 "another policy is used": SeveralEndpoints(),
                 "the Cluster is refused": EndsWith("UNAVAILABLE"),
             }
         except ResourceRejected as refused:
             seen = Answer(kind="CDS", version="", acked=False, error_detail=str(refused))
-            ways = {"the Cluster is refused": AckedOrNacked(acked=False)}
-        by_guard = {f"variable {guard}: {way}": expected for way, expected in ways.items()}
+            choices = {"the Cluster is refused": AckedOrNacked(acked=False)}
+        by_guard = {f"variable {guard}: {way}": expected for way, expected in choices.items()}
         await world.judge("A42-CDS-26", seen, by_guard)

@@ -215,16 +215,16 @@ async def test_connecting_again_after_the_timer(world: World) -> None:
     waiting = await world.start([met.request], deadline=timing.AFTER_FAILOVER)
     await world.attempts.demand_one(met[0], why="a request picked it")
     await waiting.over()
-    some = partial(world.call, world.sessions(10), deadline=timing.FAR_FROM_FAILOVER)
-    await world.rounds.demand(lower, some, why="the timer of the first priority has fired")
+    make_calls = partial(world.call, world.sessions(10), deadline=timing.FAR_FROM_FAILOVER)
+    await world.rounds.demand(lower, make_calls, why="the timer of the first priority has fired")
     await fail(met[0])
     await world.attempts.quiet_from_now(*second, why="the client has seen the failure by then")
-    await world.judge("A42-FAIL-13", await some(), lower)
+    await world.judge("A42-FAIL-13", await make_calls(), lower)
     (above, below) = met.served.own().localities
     heavier = tuple(replace(member, weight=2) for member in above.endpoints)
     await world.serve(met.served.placed(replace(above, endpoints=heavier), below))
     await world.attempts.quiet_from_now(*second, why="the update is applied by then")
-    await world.judge("A42-FAIL-13", await some(), lower)
+    await world.judge("A42-FAIL-13", await make_calls(), lower)
 
 
 @scenario("A56-TIMER-04", seconds=11.5, waits=True, failover=True)
@@ -303,8 +303,8 @@ async def test_what_is_told_when_all_have_failed(world: World) -> None:
     calls = await world.until(failed, lambda: world.call(world.sessions(5)))
     if not any(endpoint.address in call.details for endpoint in (first, last) for call in calls):
         raise Unsupported("the details of its errors name no endpoint: whose they are is not told")
-    wanted = ErrorNamesOnly(these=(last.address,), others=(first.address,))
-    await world.judge("A56-TIMER-05", calls, wanted)
+    expected = ErrorNamesOnly(these=(last.address,), others=(first.address,))
+    await world.judge("A56-TIMER-05", calls, expected)
 
 
 @scenario("A56-USE-01", needs=("watch",))
@@ -331,18 +331,20 @@ async def test_priority_that_leaves_the_config(world: World) -> None:
     await world.serve(served)
     await world.demand_served(world.sessions(5))
     await world.serve(served.placed(replace(tier(0, [new]), name="other")))
-    some = partial(world.call, world.sessions(5))
-    await world.rounds.demand(AllServedBy((new.address,)), some, why="its locality took the place")
-    ways = {
+    make_calls = partial(world.call, world.sessions(5))
+    await world.rounds.demand(
+        AllServedBy((new.address,)), make_calls, why="its locality took the place"
+    )
+    choices = {
         "A56": KeepsConnection(gone.address, kept=True),
         "A115": KeepsConnection(gone.address, kept=False),
     }
     await world.attempts.quiet_from_now(why="who does not keep the priority closes its connection")
 
     async def look() -> Attempts:
-        await some()
+        await make_calls()
         return world.attempts.seen(gone)
 
-    own = world.bench.own("A56-CHILD-01", ways)
+    own = world.bench.own("A56-CHILD-01", choices)
     seen = await waits.until(look, partial(fits, own), within=timing.APPLY)
-    await world.judge("A56-CHILD-01", seen.seen, ways)
+    await world.judge("A56-CHILD-01", seen.seen, choices)

@@ -194,17 +194,17 @@ async def test_invalid_regex(world: World) -> None:
     answer = await world.control.offer(Kind.ROUTE, invalid.route_configuration())
     await world.attempts.quiet(why="the answer: time for the resource to be applied")
     calls = await world.call([*world.sessions(12)] * ENOUGH_TO_DIFFER)
-    ways: dict[str, Expectation] = {
+    choices: dict[str, Expectation] = {
         "the values as they are": served.mapping(),
         "no result": SeveralEndpoints(each_value_of=SESSION),
         "one hash for all": OneEndpoint(),
         "calls fail": EndsWith("UNAVAILABLE"),
     }
     if not answer.acked:
-        ways = {"the old routes": served.mapping(), "calls fail": EndsWith("UNAVAILABLE")}
+        choices = {"the old routes": served.mapping(), "calls fail": EndsWith("UNAVAILABLE")}
     said = "ACK" if answer.acked else "NACK"
     await world.judge(
-        "A42-HDR-17", calls, {f"{said}, and {name}": how for name, how in ways.items()}
+        "A42-HDR-17", calls, {f"{said}, and {name}": how for name, how in choices.items()}
     )
 
 

@@ -201,8 +201,8 @@ async def test_pick_first(world: World) -> None:
     served = apart([first, second], ("one", "two")).balanced_by(RoundRobin())
     by_pick_first = ClusterVariant("A62-LOAD-01", policies(pick_first(), round_robin()))
     await world.serve(with_raw_clusters(served, by_pick_first.of(served.cluster())))
-    there, some = AllServedBy((second.address,)), partial(world.call, world.sessions(10))
-    await world.rounds.demand(there, some, why="the other one is closed")
+    there, make_calls = AllServedBy((second.address,)), partial(world.call, world.sessions(10))
+    await world.rounds.demand(there, make_calls, why="the other one is closed")
     await judge(world, "A62-LOAD-01", served)
 
 

@@ -147,13 +147,13 @@ def orders(met: RingOrder) -> dict[str, AttemptOrder]:
     place = around.index(first)
     onward = around[place + 1 :] + around[:place]
     around.remove(first)
-    ways = {
+    choices = {
         "of the list": others,
         "of the addresses": sorted(others),
         "of the ring, from its beginning": around,
         "of the ring, on from the failed one": onward,
     }
-    return {name: AttemptOrder((first, *way)) for name, way in ways.items()}
+    return {name: AttemptOrder((first, *way)) for name, way in choices.items()}
 
 
 @scenario("A42-PRO-05", needs=CANCEL)

@@ -51,12 +51,12 @@ async def test_fixed_point(world: World) -> None:
 
 def ways_of_weighing(served: XdsConfig) -> dict[str, MatchesRing]:
     """On rings of at least the minimum: always above it, exact shares make the same ring."""
-    ways = {
+    choices = {
         "in fixed point": served.mapping(weights="A113"),
         "exact": served.mapping(weights="envoy"),
         "no shares": served.mapping(weights="raw"),
     }
-    return {name: replace(way, sizing="at least") for name, way in ways.items()}
+    return {name: replace(way, sizing="at least") for name, way in choices.items()}
 
 
 @scenario("A113-WEIGHT-02")
@@ -78,8 +78,8 @@ async def test_guard(world: World) -> None:
     channels = await world.channels.open_by(GUARD, None, "true", "false")
     headers = world.values.telling(served)
     for guard, channel in channels.items():
-        ways = {
+        choices = {
             f"by shares {guard}": served.mapping(weights="A113"),
             f"by products {guard}": served.mapping(weights="raw"),
         }
-        await world.judge("A113-WEIGHT-03", await world.call(headers, channel=channel), ways)
+        await world.judge("A113-WEIGHT-03", await world.call(headers, channel=channel), choices)

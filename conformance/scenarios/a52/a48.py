@@ -146,8 +146,8 @@ async def test_localities(world: World) -> None:
     await world.serve(
         with_raw_clusters(served, ClusterVariant("A48-LEAST-06", OLD).of(served.cluster()))
     )
-    some = partial(world.call, world.sessions(40))
-    await world.rounds.demand(EachServesSome((*three, b)), some, why="they serve")
+    make_calls = partial(world.call, world.sessions(40))
+    await world.rounds.demand(EachServesSome((*three, b)), make_calls, why="they serve")
     calls = await world.call(world.sessions(draws_needed(1 / 4, 1 / 2)))
     shares = {**dict.fromkeys(three, (1, 12)), b: (3, 4)}
     await world.judge("A48-LEAST-06", calls, Proportions(shares))

@@ -114,8 +114,8 @@ async def test_left_open(
         await world.judge(clause, answer, {"refused": AckedOrNacked(acked=False)})
         return
     arrives = (*used, ("passed over", following))
-    ways = {name: hands_on(config, live.all_of_them) for name, config in arrives}
-    await world.judge(clause, await world.policies.until(*ways.values()), ways)
+    choices = {name: hands_on(config, live.all_of_them) for name, config in arrives}
+    await world.judge(clause, await world.policies.until(*choices.values()), choices)
 
 
 BAD: tuple[Config, ...] = (

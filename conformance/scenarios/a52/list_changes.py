@@ -79,11 +79,11 @@ async def test_connections(world: World) -> None:
         world.control.demand_accepted(Kind.CLUSTER, answer)
         await in_use(world, served, as_if)
         attempts = world.attempts.seen(*members, since=changed_at)
-        ways: dict[str, Expectation] = {
+        choices: dict[str, Expectation] = {
             f"{name}: kept": EndpointsTried(0),
             f"{name}: anew": EndpointsTried(len(members), least=1),
         }
-        await world.judge("A52-CHANGE-06", attempts, ways)
+        await world.judge("A52-CHANGE-06", attempts, choices)
 
 
 @scenario("A52-CHANGE-03", seconds=0.6)
@@ -104,11 +104,11 @@ async def test_aggregate(world: World, own: Policy, of_the_leaf: Policy) -> None
         for name, policy in clusters.items()
     )
     await world.serve(with_raw_clusters(served, *odd))
-    ways: dict[Policy, Expectation] = {
+    choices: dict[Policy, Expectation] = {
         RingHash(): leaf.balanced_by(RingHash()).mapping(),
         RoundRobin(): EqualShares(leaf.addresses()),
     }
-    by_edition = {"A52": ways[own], "A75": ways[of_the_leaf]}
+    by_edition = {"A52": choices[own], "A75": choices[of_the_leaf]}
     headers = [session for session in world.sessions(ROUNDS) for _turn in range(TURNS)]
     judged = world.bench.own("A52-CHANGE-03", by_edition)
     calls = await world.rounds.until_it_lasts(judged, lambda: world.call(headers, concurrency=1))
@@ -152,13 +152,13 @@ async def test_guard(world: World) -> None:
         seen: Calls | Answer
         try:
             seen = await world.call(same, channel=channel, concurrency=1)
-            ways: dict[str, Expectation] = {
+            choices: dict[str, Expectation] = {
                 "by the list": OneEndpoint(),
                 "by lb_policy": SeveralEndpoints(),
                 "refused": EndsWith("UNAVAILABLE"),
             }
         except ResourceRejected as refused:
             seen = Answer(kind="CDS", version="", acked=False, error_detail=str(refused))
-            ways = {"refused": AckedOrNacked(acked=False)}
-        by_guard = {f"variable {guard}: {way}": expected for way, expected in ways.items()}
+            choices = {"refused": AckedOrNacked(acked=False)}
+        by_guard = {f"variable {guard}: {way}": expected for way, expected in choices.items()}
         await world.judge("A52-CHANGE-04", seen, by_guard)

@@ -135,12 +135,12 @@ async def test_pick_first(world: World) -> None:
     served = single_locality(await world.addresses(4))
     both = ClusterVariant("A52-LIST-14", policies(pick_first(), round_robin()))
     await world.serve(with_raw_clusters(served, both.of(served.cluster())))
-    ways: dict[str, Expectation] = {"A52": EqualShares(served.addresses()), "A62": OneEndpoint()}
+    choices: dict[str, Expectation] = {"A52": EqualShares(served.addresses()), "A62": OneEndpoint()}
     calls = await world.rounds.until_it_lasts(
-        world.bench.own("A52-LIST-14", ways),
+        world.bench.own("A52-LIST-14", choices),
         lambda: world.call(world.sessions(40), concurrency=1),
     )
-    await world.judge("A52-LIST-14", calls, ways)
+    await world.judge("A52-LIST-14", calls, choices)
 
 
 BAD_RING = ring_hash(function="hash_function: MURMUR_HASH_2")
@@ -173,6 +173,6 @@ async def test_policies_of_other_texts(world: World) -> None:
 
     least = ClusterVariant("A52-LIST-15", policies(least_request(), BAD_RING))
     answer = await send_and_await_answer(world, served, least)
-    ways: dict[str, Expectation] = {"used": used, "passed over": passed_over}
-    await world.judge(least.clause, answer, ways)
+    choices: dict[str, Expectation] = {"used": used, "passed over": passed_over}
+    await world.judge(least.clause, answer, choices)
     await world.demand_served(world.sessions(16))

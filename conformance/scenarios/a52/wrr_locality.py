@@ -83,8 +83,8 @@ async def test_weights_that_change(world: World) -> None:
     await placed(
         world, served, locality("a", 3, *three), locality("b", 1, b), locality("c", 4, new)
     )
-    some = partial(world.call, world.sessions(8))
-    await world.rounds.demand(EachServesSome((new,)), some, why="its locality came")
+    make_calls = partial(world.call, world.sessions(8))
+    await world.rounds.demand(EachServesSome((new,)), make_calls, why="its locality came")
     calls = await world.call(world.sessions(TO_TELL_A_QUARTER))
     shares = Proportions({**each(three, 3, 8), b: (1, 8), new: (4, 8)})
     await world.judge("A52-WRR-02", calls, shares)
@@ -104,12 +104,16 @@ async def test_large_weights(world: World) -> None:
     served = await begin(world, locality("a", 1, a), locality("b", 1, b))
     answer = await placed(world, served, locality("a", 1, a), locality("b", LARGEST - 1, b))
     await world.judge("A52-WRR-04", answer, AckedOrNacked(acked=True))
-    at_the_heavy_one, some = AllServedBy((b,)), partial(world.call, world.sessions(60))
-    await world.judge("A52-WRR-04", await world.until(at_the_heavy_one, some), at_the_heavy_one)
+    at_the_heavy_one, make_calls = AllServedBy((b,)), partial(world.call, world.sessions(60))
+    await world.judge(
+        "A52-WRR-04", await world.until(at_the_heavy_one, make_calls), at_the_heavy_one
+    )
 
     rest = LARGEST - THREE_QUARTERS
     await placed(world, served, locality("a", THREE_QUARTERS, a), locality("new", rest, new))
-    await world.rounds.demand(AllServedBy((a, new)), some, why="the heavy locality was replaced")
+    await world.rounds.demand(
+        AllServedBy((a, new)), make_calls, why="the heavy locality was replaced"
+    )
     calls = await world.call(world.sessions(TO_TELL_A_QUARTER))
     shares = Proportions({a: (THREE_QUARTERS, LARGEST), new: (rest, LARGEST)})
     await world.judge("A52-WRR-04", calls, shares)
@@ -138,18 +142,18 @@ async def test_a_locality_that_fails_goes_and_comes(world: World) -> None:
     for endpoint in failing:
         await endpoint.set_mode(Refuse())
         await endpoint.kill()
-    some = partial(world.call, world.sessions(40))
+    make_calls = partial(world.call, world.sessions(40))
     left = EachServesSome((a, b))
     for localities in (None, stays):
         if localities is not None:
             answer = await placed(world, served, *localities)
             world.control.demand_accepted(Kind.ENDPOINTS, answer)
-        calls = await world.until(NoneServedBy(tuple(lost)), some)
+        calls = await world.until(NoneServedBy(tuple(lost)), make_calls)
         await world.judge("A52-WRR-06", calls, AllServedBy((a, b)))
         await world.judge("A52-WRR-06", calls, left)
     await placed(world, served, *stays, locality("new", 2, new))
     every = EachServesSome((a, b, new))
-    await world.judge("A52-WRR-06", await world.until(every, some), every)
+    await world.judge("A52-WRR-06", await world.until(every, make_calls), every)
     calls = await world.call(world.sessions(TO_TELL_A_QUARTER))
     await world.judge("A52-WRR-06", calls, Proportions({a: (1, 4), b: (1, 4), new: (2, 4)}))
 
@@ -165,12 +169,12 @@ async def test_localities_in_two_priorities(world: World) -> None:
         locality("b", 1, b, priority=1),
     )
     await begin(world, *both, serving=(a, b))
-    ways = {
+    choices = {
         "those of each priority": Proportions({a: (3, 4), b: (1, 4)}),
         "those of the first priority": Proportions({a: (1, 4), b: (3, 4)}),
         "none": Proportions({a: (1, 2), b: (1, 2)}),
     }
-    await world.judge("A52-WRR-07", await world.call(world.sessions(TO_TELL_A_QUARTER)), ways)
+    await world.judge("A52-WRR-07", await world.call(world.sessions(TO_TELL_A_QUARTER)), choices)
 
 
 @scenario("A52-WRR-08", seconds=8)
@@ -184,7 +188,7 @@ async def test_a_thousand_localities(world: World) -> None:
     )
     answer = await placed(world, served, *without, locality("a", 1, a), locality("new", 3, new))
     await world.judge("A52-WRR-08", answer, AckedOrNacked(acked=True))
-    every, some = EachServesSome((a, new)), partial(world.call, world.sessions(16))
-    await world.judge("A52-WRR-08", await world.until(every, some, within=timing.MANY), every)
+    every, make_calls = EachServesSome((a, new)), partial(world.call, world.sessions(16))
+    await world.judge("A52-WRR-08", await world.until(every, make_calls, within=timing.MANY), every)
     calls = await world.call(world.sessions(TO_TELL_A_QUARTER))
     await world.judge("A52-WRR-08", calls, Proportions({a: (1, 4), new: (3, 4)}))

@@ -158,5 +158,5 @@ async def in_use(
     """
     await world.serve(served)
     for root in roots:
-        wanted, calls = at_the_first(served, root, failed), partial(calls_to, world, root)
-        await world.rounds.demand(wanted, calls, why="its endpoints serve")
+        expected, calls = at_the_first(served, root, failed), partial(calls_to, world, root)
+        await world.rounds.demand(expected, calls, why="its endpoints serve")

@@ -69,8 +69,8 @@ async def begin(world: World, *metrics: str) -> XdsConfig:
     served = one_cluster(places, policy=RoundRobin(), service_name="service", is_reported=True)
     served = listing(served, *metrics)
     await world.serve(served)
-    some = partial(world.call, world.sessions(20))
-    await world.rounds.demand(EachServesSome(served.addresses()), some, why="they serve")
+    make_calls = partial(world.call, world.sessions(20))
+    await world.rounds.demand(EachServesSome(served.addresses()), make_calls, why="they serve")
     return served
 
 

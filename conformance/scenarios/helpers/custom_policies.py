@@ -153,9 +153,9 @@ def hands_on(config: Config | None, groups: Sequence[Sequence[str]]) -> ConfigRe
 
 def picked(seen: PolicyUpdates, config: Config) -> tuple[str, ...]:
     """The endpoints that instances pick that have this config."""
-    number, wanted = int(config.get("endpoint", 0)), hands_on(config, ())
+    number, expected = int(config.get("endpoint", 0)), hands_on(config, ())
     return tuple(
         instance.endpoints[number % len(instance.endpoints)][0]
         for instance in seen.latest()
-        if instance.endpoints and wanted.is_config(instance.config)
+        if instance.endpoints and expected.is_config(instance.config)
     )

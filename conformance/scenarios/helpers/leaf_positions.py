@@ -73,10 +73,12 @@ async def judge_each(
         failed: endpoints that have failed.
         lasts: whether one round more is made after the first that fits.
     """
-    ways = {root: by_health(world, clause, served, root, failed=failed) for root in roots or ROOTS}
-    wanted = {root: world.bench.own(clause, choice) for root, choice in ways.items()}
-    for root, calls in (await each_position_of(world, wanted, lasts=lasts)).items():
-        await world.judge(clause, calls, ways[root])
+    choices = {
+        root: by_health(world, clause, served, root, failed=failed) for root in roots or ROOTS
+    }
+    expected = {root: world.bench.own(clause, choice) for root, choice in choices.items()}
+    for root, calls in (await each_position_of(world, expected, lasts=lasts)).items():
+        await world.judge(clause, calls, choices[root])
 
 
 async def judge_lists(world: World, clause: str, served: XdsConfig, *roots: str) -> None:
@@ -89,9 +91,9 @@ async def judge_lists(world: World, clause: str, served: XdsConfig, *roots: str)
         roots: of the trees.
     """
     for root in roots:
-        wanted = at_the_first(served, root)
-        calls = await world.until(wanted, partial(calls_to, world, root))
-        await world.judge("A37-TREE-15", calls, wanted)
+        expected = at_the_first(served, root)
+        calls = await world.until(expected, partial(calls_to, world, root))
+        await world.judge("A37-TREE-15", calls, expected)
     world.bench.turn_to(clause)
 
 

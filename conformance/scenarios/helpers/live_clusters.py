@@ -194,7 +194,7 @@ class LiveCluster:
         answer = await self._offer(odd)
         await self._judge(odd.clause, answer, AckedOrNacked(acked=True))
         if answer.acked:
-            ways: dict[str, Expectation] = {
+            choices: dict[str, Expectation] = {
                 f"{case}: served": self.leads(1),
                 f"{case}: served as before": self.leads(),
                 f"{case}: fail": Fails(),
@@ -203,7 +203,7 @@ class LiveCluster:
             moments = timing.SEVERAL_MOMENTS
             calls = partial(calls_to, self._world, self.name, deadline=moments)
             seen = await self._world.until(self.leads(1), calls, within=moments)
-            await self._world.judge(then, seen, ways)
+            await self._world.judge(then, seen, choices)
         await self._go_on(2, taken=answer.acked)
 
     async def left_open(
@@ -239,16 +239,16 @@ class LiveCluster:
         told = f"{self._told(self._at + 1)}, {odd}"
         answer = await self._world.control.offer_large(changed, told=told)
         seen: Observation = answer or await calls_to(self._world, self.name)
-        ways: dict[str, Expectation] = {
+        choices: dict[str, Expectation] = {
             "accepted": AckedOrNacked(acked=True),
             "refused": AckedOrNacked(acked=False),
         }
         if answer is None:
-            ways = {
+            choices = {
                 "stream ended, requests served as before": self.leads(),
                 "stream ended, requests fail": EndsWith("UNAVAILABLE"),
             }
-        await self._world.judge(odd.clause, seen, ways)
+        await self._world.judge(odd.clause, seen, choices)
         await self._go_on(2, taken=answer is not None and answer.acked)
 
     async def _offer(self, odd: ClusterVariant | RawClusterVariant, *others: str) -> Answer:

@@ -136,9 +136,9 @@ async def requests_meanwhile(world: World) -> BackgroundTraffic:
 
 async def in_use(world: World, served: XdsConfig, as_if: Policy) -> tuple[Calls, Expectation]:
     """Calls once the policy is in use, or time is up, and what they are to be."""
-    wanted: Expectation = EachServesSome(served.addresses())
+    expected: Expectation = EachServesSome(served.addresses())
     headers: Sequence[Mapping[str, str]] = SAME * ENOUGH_TO_DIFFER
     if isinstance(as_if, RingHash):
-        wanted = served.balanced_by(as_if).mapping()
+        expected = served.balanced_by(as_if).mapping()
         headers = TWICE * world.sessions(ENOUGH_TO_DIFFER)
-    return await world.until(wanted, partial(world.call, headers, concurrency=1)), wanted
+    return await world.until(expected, partial(world.call, headers, concurrency=1)), expected

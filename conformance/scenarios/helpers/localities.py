@@ -157,17 +157,19 @@ class LocalityUpdates:
         shares = shares_of(line).values()
         draws = draws_to_meet_all([each / total for each, total in shares])
         enough = world.sessions(max(AT_LEAST, draws))
-        some, wanted = partial(world.call, enough), self.wanted(line)
-        if not isinstance(wanted, Proportions):
-            await world.judge(clause, await world.rounds.until_it_lasts(wanted, some), wanted)
+        make_calls, expected = partial(world.call, enough), self.wanted(line)
+        if not isinstance(expected, Proportions):
+            await world.judge(
+                clause, await world.rounds.until_it_lasts(expected, make_calls), expected
+            )
             return
-        each = EachServesSome(tuple(wanted.shares))
-        seen = await world.until(each, some)
+        each = EachServesSome(tuple(expected.shares))
+        seen = await world.until(each, make_calls)
         await world.judge(clause, seen, each)
         if not seen.overdue:
             alike = len({*shares}) == 1
             many = enough if alike else world.sessions(max(TO_TELL_A_QUARTER, len(enough)))
-            await world.judge(clause, await world.call(many), wanted)
+            await world.judge(clause, await world.call(many), expected)
 
 
 async def judge_lines(world: World, clause: str, lines: Sequence[str]) -> LocalityUpdates:
