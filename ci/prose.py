@@ -6,6 +6,7 @@ left. The check fails if a folder has more than that while the sum of all folder
 texts may move; `--shrink` lowers the numbers, and never raises the sum.
 
 Subjects of commits that are not in main have at most 72 characters and no colon after a label.
+No variable is called `one`: its name is the noun of what it holds.
 """
 
 from __future__ import annotations
@@ -40,6 +41,9 @@ FEWEST: Final = 3
 """Words of a string that is prose, and no name or format."""
 
 LONGEST_SUBJECT: Final = 72
+
+VAGUE_NAMES: Final = {"one"}
+"""Names that say of no variable what it holds."""
 
 
 class Habit(NamedTuple):
@@ -201,6 +205,17 @@ def shrunk(found: Iterable[Hit], allowed: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(counts.items()))
 
 
+def vague_names(path: str, content: str) -> Iterator[str]:
+    """Return the variables of a module whose names say nothing."""
+    for node in ast.walk(ast.parse(content)):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name) if name in VAGUE_NAMES:
+                yield (
+                    f"{path}:{node.lineno}: a variable is called `{name}`: name what it holds, "
+                    "such as `endpoint` or `call`"
+                )
+
+
 def bad_subjects(subjects: Iterable[str]) -> Iterator[str]:
     """Return what is wrong with the subjects of commits."""
     for title in subjects:
@@ -265,7 +280,14 @@ def main(words: list[str]) -> int:
     subjects = [*bad_subjects(new_subjects(ROOT))]
     for line in subjects:
         print(f"ci/prose: {line}", file=sys.stderr)
-    return int(bool(wrong or subjects))
+    vague = [
+        line
+        for path in _files(ROOT, (*PACKAGES, "docs", "tests"), ".py")
+        for line in vague_names(*_read(ROOT, path))
+    ]
+    for line in vague:
+        print(f"ci/prose: {line}", file=sys.stderr)
+    return int(bool(wrong or subjects or vague))
 
 
 def _print(several: Iterable[Hit]) -> None:

@@ -21,6 +21,7 @@ from ci.prose import (
     shrunk,
     texts,
     too_many,
+    vague_names,
 )
 
 KNOWN = habits(HABITS.read_text("utf-8"))
@@ -151,3 +152,17 @@ def test_all_prose_is_read() -> None:
     )
     assert paths.issuperset(wanted)
     assert Path(ALLOWED).is_file()
+
+
+@pytest.mark.parametrize(
+    ("code", "lines"),
+    [
+        ("sum(one for one in calls)", [1]),
+        ("for one in calls:\n    pass", [1]),
+        ("\none = calls[0]", [2]),
+        ("def f(one: int) -> int:\n    return g(lambda one: one)", [1, 2]),
+        ("for call in calls:\n    print(call, 'one', this.one, f(one=1))", []),
+    ],
+)
+def test_variables_are_named_for_what_they_hold(code: str, lines: list[int]) -> None:
+    assert [int(said.split(":")[1]) for said in vague_names("m.py", code)] == lines

@@ -17,7 +17,7 @@
     const shown = heads.map((group) => !off.has(group));
     const hidden = shown.flatMap((is, at) => is ? [] : [`#matrix tr:not(.section)>td:nth-child(${at + 2})`]);
     const groups = [...off].map((group) => `#matrix thead [data-g="${group}"]`);
-    sheet.textContent = [...hidden, ...groups].map((one) => one + "{display:none}").join("");
+    sheet.textContent = [...hidden, ...groups].map((selector) => selector + "{display:none}").join("");
     let count = 0;
     for (const row of rows) {
       const data = row.dataset;
@@ -27,7 +27,7 @@
         && (!text || row.cells[0].textContent.toLowerCase().includes(text)
           || row.cells[row.cells.length - 1].textContent.toLowerCase().includes(text));
       if (is && wanted.verdict) {
-        const said = shown.flatMap((on, at) => on ? [row.cells[at + 1].className] : []).filter((one) => one !== "none");
+        const said = shown.flatMap((on, at) => on ? [row.cells[at + 1].className] : []).filter((verdict) => verdict !== "none");
         is = wanted.verdict === "differ" ? new Set(said).size > 1 : said.includes(wanted.verdict);
       }
       row.hidden = !is;
