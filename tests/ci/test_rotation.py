@@ -92,7 +92,7 @@ SCENARIO_TEXT = '@decides("A42-RING-13", "A37-TREE-01")\nasync def test_search()
 )
 def test_what_names_a_clause_touches_its_mutants(turns: Any, path: str, text: str) -> None:
     change = turns.touched([turns.Change(path, now=text)])
-    assert change == turns.Touched(clauses=names("A42-RING-13"), certain=names("A42-RING-13"))
+    assert change == turns.ChangedParts(clauses=names("A42-RING-13"), certain=names("A42-RING-13"))
 
 
 def test_a_scenario_runs_against_all_with_the_mutants_of_its_clauses(turns: Any) -> None:
@@ -122,7 +122,7 @@ def test_an_adapter_touches_its_client(turns: Any) -> None:
     assert today.clients == (*turns.TURNS[0].clients, "node")
     assert today.others == ("reference+data-errors", "reference+least-request")
     assert turns.touched([turns.Change(f"{adapters}/node/README.md", now="text")]) == (
-        turns.Touched()
+        turns.ChangedParts()
     )
 
 
@@ -144,12 +144,12 @@ def test_a_client_of_every_day_is_not_run_twice(turns: Any) -> None:
     ],
 )
 def test_what_adds_nothing_to_a_turn(turns: Any, path: str) -> None:
-    assert turns.touched([turns.Change(path, now=SCENARIO_TEXT)]) == turns.Touched()
+    assert turns.touched([turns.Change(path, now=SCENARIO_TEXT)]) == turns.ChangedParts()
 
 
 def test_all_turns_leave_nothing_out(turns: Any) -> None:
     broken = {area: names(f"{area.upper()}-TREE-01") for area in turns.AREAS}
-    change = turns.Touched(clauses=names("A37-TREE-01"), scenarios=names("A37-TREE-01"))
+    change = turns.ChangedParts(clauses=names("A37-TREE-01"), scenarios=names("A37-TREE-01"))
     today = turns.today(turns.TURNS, change, broken)
     assert today.clients == turns.SLOW
     assert sorted(today.areas) == sorted(turns.AREAS)
@@ -203,7 +203,7 @@ OLD, NEW = "conformance/scenarios/a42/ring.py", "conformance/scenarios/ring_hash
 def test_a_statement_that_moves_to_another_file_is_not_touched(turns: Any) -> None:
     text = scenarios(*MANY)
     changes = [turns.Change(OLD, before=text), turns.Change(NEW, now=f"import this\n{text}")]
-    assert turns.touched(changes) == turns.Touched()
+    assert turns.touched(changes) == turns.ChangedParts()
 
 
 def test_names_alone_count_as_a_change_of_few_clauses(turns: Any) -> None:

@@ -24,7 +24,7 @@ FOLDER = Path(__file__).parent
 OWN = os.environ.get("XDSPEC_ENVOY")  # a binary of the user's
 if OWN:
     ENVOY = Path(OWN)
-    _SAID = subprocess.run([ENVOY, "--version"], check=True, capture_output=True, text=True)
+    _SAID = subprocess.run([ENVOY, "--version"], check=True, capture_output=True, encoding="utf-8")
     # It prints .../envoy  version: COMMIT/VERSION/Clean/RELEASE/BoringSSL
     VERSION = _SAID.stdout.split()[-1].split("/")[1]
 else:

@@ -77,8 +77,6 @@ def test_other():
         ((".", "--slow"), 2, 200),
         ((".", "-m", "slow"), 1, 30),
         (("test_some.py",), 2, 30),
-        (("test_some.py::test_of_many_examples",), 1, 30),
-        ((".", "--slow", "--hypothesis-profile", "xdspec"), 2, 30),
     ],
 )
 def test_when_slow_tests_run(

@@ -19,6 +19,7 @@ RELEASED = str(Path(__file__).parents[2] / "adapters" / "released@1.5.0")
 SIZES = ("--scenario", "ring.size*", "--seed", "7", "--jobs", "1")
 
 
+@pytest.mark.slow
 async def test_four_shards_are_the_whole_run(xdspec: Any, tmp_path: Path) -> None:
     all_of_it = await xdspec.run("run", RELEASED, *SIZES)
     whole = all_of_it.folder / "r.json"

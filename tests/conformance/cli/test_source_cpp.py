@@ -162,6 +162,7 @@ def said_by(adapter: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @needs_compiler
 async def test_the_build_does_not_need_the_prefix_any_more(
     xdspec: Any, adapter: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -32,6 +32,7 @@ def envoy_binary() -> Path:
     return found
 
 
+@pytest.mark.slow
 async def test_another_envoy_changes_the_verdict(xdspec: Any, tmp_path: Path) -> None:
     """Here, one whose hash function is not XXH64."""
     selection = ("--scenario", "ring.size[[]lightest-whole]", "--jobs", "1")
@@ -55,6 +56,7 @@ async def test_another_envoy_changes_the_verdict(xdspec: Any, tmp_path: Path) ->
     assert bad.report["runs"][0]["identity"]["source"] == str(changed)
 
 
+@pytest.mark.slow
 async def test_another_stock_client_changes_the_verdict(xdspec: Any, tmp_path: Path) -> None:
     client = tmp_path / "stock client, @ü"
     words = ("run", "interop", "--source", str(client), "--scenario", "cluster.round_robin")

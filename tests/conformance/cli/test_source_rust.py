@@ -110,6 +110,7 @@ def checkout(folder: Path, version: str = "0.1.0-alpha.9") -> Path:
     return folder
 
 
+@pytest.mark.slow
 @needs_cargo
 async def test_a_changed_token_changes_the_verdict(
     xdspec: Any, adapter: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
