@@ -18,6 +18,10 @@ HELLO = 90 * SCALE
 """From the start of the process to the adapter's hello: some need a minute. Each run starts its
 client once before it counts on it, so one that stays mute is waited for only once."""
 
+QUICK = 30.0
+"""Scenarios of `gate --quick`, in recorded seconds on two cores, for each side. With the build and
+with the scenarios that run again, a change of grpc-go is judged within a minute."""
+
 PATIENCE = 3.0
 """After which a user is told what is waited for."""
 

@@ -169,10 +169,7 @@ def _run(clients: tuple[str, ...], **options: Any) -> int:
     for clause in options["clauses"]:
         known_clause(known, clause)
     options["durations"] = read_durations(options["durations"])
-    seed = options.pop("seed")
-    given = RunOptions(
-        seed=random.SystemRandom().getrandbits(32) if seed is None else seed, **options
-    )
+    given = RunOptions(**_seeded(options))
     two_files(given.json_path, given.junit_path, "--json and --junit")
     if given.every_client and clients:
         raise Failure("--all runs every client: name clients, or use --all")
@@ -202,11 +199,13 @@ def serve(scenario: str, **options: Any) -> int:
     _hush_servers()
     from conformance.cli.serve import ServeOptions, serve  # noqa: PLC0415 - times are read after that
 
-    seed = options.pop("seed")
-    given = ServeOptions(
-        seed=random.SystemRandom().getrandbits(32) if seed is None else seed, **options
-    )
-    return int(serve(scenario, given, catalogue(), Screen()))
+    return int(serve(scenario, ServeOptions(**_seeded(options)), catalogue(), Screen()))
+
+
+def _seeded(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options with a seed: a random one if the user named none."""
+    seed = options["seed"]
+    return {**options, "seed": random.SystemRandom().getrandbits(32) if seed is None else seed}
 
 
 @cloup.command(
@@ -251,21 +250,10 @@ def _history(client: str, versions: tuple[str, ...], **given: Any) -> int:
     for clause in given["clauses"]:
         known_clause(known, clause)
     wish = HistoryOptions(bisect=bisect, json_path=given.pop("json_path"), markdown=markdown)
-    report, seed = given.pop("report_path"), given.pop("seed")
+    report = given.pop("report_path")
     two_files(wish.json_path, report, "--json and --report")
     commits = _commits_of(given.pop("source"), given.pop("commits"), versions)
-    options = RunOptions(
-        **given,
-        every_client=True,
-        seed=random.SystemRandom().getrandbits(32) if seed is None else seed,
-        json_path=report,
-        junit_path=None,
-        keep_evidence=False,
-        no_baseline=False,
-        baseline=None,
-        strict=False,
-        hold=False,
-    )
+    options = RunOptions(**_seeded(given), every_client=True, json_path=report)
     screen = Screen(stderr=markdown)  # of what is printed only the result is for a program
     return int(history(client, commits or versions, options, wish, known, screen))
 
@@ -297,9 +285,9 @@ def _commits_of(source: Path | None, given: str | None, versions: Sequence[str])
 def gate(client: str, **options: Any) -> int:
     """Compare a change of a client with its base.
 
-    The change is what --source names. Its base is a commit of that checkout, a released version, or
-    a report of `run --json`. Scenarios that differ run again alone on both sides before they count.
-    The command exits with 1 if the change breaks a clause that fails a run.
+    The change is what --source names. Its base is a commit of that checkout, a released version, a
+    report of `run --json`, or other sources. Scenarios that differ run again alone on both sides
+    before they count. The command exits with 1 if the change breaks a clause that fails a run.
     """
     with forked() as worker:
         return _gate(client, worker=worker, **options)
@@ -322,18 +310,7 @@ def _gate(client: str, **options: Any) -> int:
     two_files(wish.json_path, wish.junit_path, "--json and --junit")
     if options["commit"] and not options["source"]:
         raise Failure("--commit selects a commit of a checkout: name the checkout with --source")
-    seed = options.pop("seed")
-    given = RunOptions(
-        **options,
-        every_client=False,
-        seed=random.SystemRandom().getrandbits(32) if seed is None else seed,
-        json_path=None,
-        junit_path=None,
-        keep_evidence=False,
-        no_baseline=False,
-        baseline=None,
-        hold=False,
-    )
+    given = RunOptions(**_seeded(options))
     screen = Screen(stderr=wish.markdown)  # of what is printed only the result is for a program
     return int(gate(client, given, wish, known, screen))
 

@@ -19,6 +19,7 @@ from client_under_test.environments.identity import SHORT
 from client_under_test.environments.places import cache
 from client_under_test.manifests.version_ranges import is_version
 from conformance.cli.failures import Failure, client_trouble, demand_machine
+from conformance.cli.invocation import conditions, running_options, suite_variables
 from conformance.cli.lookup import found_client
 from conformance.cli.run_clients import baselines
 from conformance.cli.session import RunOptions, Session
@@ -28,13 +29,14 @@ from conformance.reporting import gate_junit, report
 from conformance.reporting.baseline import Entry
 from conformance.reporting.gate import Gate, Shown
 from conformance.reporting.provenance import suite
-from conformance.reporting.report import BadReport, Exit, Report, Run
+from conformance.reporting.report import BadReport, Exit, Report, Run, shown_command
 from conformance.reporting.stdout import Screen, echo
 from conformance.runner import atomic_files
 from conformance.runner.collection import scenarios
 from conformance.runner.interruption import last_words
 from conformance.runner.jobs import default_jobs
-from conformance.runner.selection import Selection, is_selected
+from conformance.runner.quick import Quick, quick
+from conformance.runner.selection import is_selected
 from conformance.runner.sharding import recorded
 from conformance.spec.catalogue import Catalogue
 
@@ -43,7 +45,8 @@ FOLDER: Final = "gate"
 
 KEPT: Final = 32
 """Runs that are kept."""
-
+REPORT: Final = ".json"
+"""Ends the name of a report; another file may be a package."""
 
 TROUBLES: Final = {Exit.INTERRUPTED, Exit.SUITE_TROUBLE, Exit.ADAPTER_TROUBLE}
 
@@ -52,7 +55,7 @@ class GateOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What is compared, and where the result goes."""
 
     base: str
-    """A commit of the source's checkout, a version, or the path of a report."""
+    """A commit of the source's checkout, a version, or the path of a report or of other sources."""
     quick: bool
     json_path: Path | None
     junit_path: Path | None
@@ -87,8 +90,11 @@ def gate(
         client = found_client(name)
         head = _head(client, options.source, options.commit)
     base = _base(client, wish.base, options)
+    left_out: tuple[str, ...] = ()
     if wish.quick:
-        options = msgspec.structs.replace(options, exactly=_quick(options.selection()))
+        chosen = _quick(options, base)
+        options = msgspec.structs.replace(options, exactly=chosen.scenarios)
+        left_out = chosen.left_out
     entries = baselines(
         [side for side in (head, base.client) if side], catalogue, options.scenario_patterns, None
     )
@@ -96,7 +102,7 @@ def gate(
     session = Session(options, catalogue, screen, entries, several=True, conclude=lambda *_: None)
     both = Both(session, options, catalogue, screen, entries)
     with last_words(session.break_off):
-        found = both.compare(head, base, wish.base)
+        found = both.compare(head, base, wish.base, left_out)
     if isinstance(found, Exit):
         return found
     compared, run = found
@@ -120,9 +126,10 @@ def _head(client: Client, source: Path | None, commit: str | None) -> Client:
 
 
 def _base(client: Client, named: str, options: RunOptions) -> Base:
-    """Return what a user names as the base: a report, a commit or a version."""
-    if Path(named).is_file():
-        return Base(client=None, recorded=_recorded(client, Path(named)))
+    """Return what a user names as the base: a report, a commit, a version or other sources."""
+    path = Path(named)
+    if path.is_file() and (made := _report(path, client)):
+        return Base(client=None, recorded=_recorded(made, path, client, options))
     with client_trouble():
         commit = _commit(named, options.source)
         if commit and options.source:
@@ -130,11 +137,13 @@ def _base(client: Client, named: str, options: RunOptions) -> Base:
             return Base(client=client.built_from(options.source, commit, label))
         if is_version(named):
             return Base(client=msgspec.structs.replace(client, version=named))
+        if path.exists():
+            return Base(client=client.built_from(path.absolute(), label="base"))
         if options.source:
             commits.named(options.source, named)  # says what is wrong with it
     raise Failure(
-        f"{named} is no base: name a version such as 1.85.0, a report that --json has written, or, "
-        "with --source, a commit of that checkout"
+        f"{named} is no base: name a version such as 1.85.0, a report that --json has written, "
+        "other sources or, with --source, a commit of that checkout"
     )
 
 
@@ -148,11 +157,17 @@ def _commit(named: str, source: Path | None) -> str | None:
         return None
 
 
-def _recorded(client: Client, path: Path) -> Run:
+def _report(path: Path, client: Client) -> Report | None:
+    """Return what is in a report; None if the file may be a package to build the client from."""
     try:
-        made = report.read(path)
+        return report.read(path)
     except BadReport as error:
+        if path.suffix != REPORT and client.manifest.source:
+            return None
         raise Failure(str(error)) from None
+
+
+def _recorded(made: Report, path: Path, client: Client, options: RunOptions) -> Run:
     who = (client.name, client.variant)
     own = [run for run in made.runs if (run.client.name, run.client.variant) == who]
     if len(own) != 1:
@@ -163,26 +178,70 @@ def _recorded(client: Client, path: Path) -> Run:
             f"{path} was made by xdspec {there.version} ({there.commit or 'a package'}): run "
             "the base again with this version, so that both have the same clauses"
         )
-    return own[0]
+    (run,) = own
+    _demand_alike(run, path, options)
+    return run
 
 
-def _quick(selection: Selection) -> tuple[str, ...]:
-    """Return the shortest of the selected scenarios that decide every clause of all of them."""
-    seconds = recorded()
-    chosen: dict[str, None] = {}
-    covered: set[str] = set()
+def _demand_alike(run: Run, path: Path, options: RunOptions) -> None:
+    """Check that the run of a report was made as the change will run.
+
+    Raises:
+        Failure: it broke off, or it had other options or other scenarios.
+    """
+    if not run.complete:
+        raise Failure(f"{path} has a run that broke off: run the base again")
+    then = conditions(shlex.split(shown_command(run.repeat)))
+    given = running_options(
+        fast=options.fast,
+        isolated=options.isolated,
+        variables=options.environment,
+        wrap=options.wrap,
+    )
+    now = conditions([*suite_variables(), *given])
+    if then != now:
+        there, here = (" ".join(sorted(own)) or "none" for own in (then - now, now - then))
+        raise Failure(
+            f"{path} was made with other options (there: {there}; here: {here}): run both with the "
+            "same options"
+        )
+    wanted = options.selection()
+    selected = {name for name, claims in scenarios().items() if is_selected(name, claims, wanted)}
+    judged = {scenario.id for scenario in run.scenarios}
+    # With --fast, the client decides which scenarios are left out.
+    if judged - selected or (selected - judged and not options.fast):
+        raise Failure(_other_scenarios(f"{path}"))
+
+
+def _other_scenarios(base: str) -> str:
+    return (
+        f"{base} was judged by other scenarios than the change: run both with the same "
+        "--only, --scenario, --clause and --fast"
+    )
+
+
+def _quick(options: RunOptions, base: Base) -> Quick:
+    """Return the scenarios of a quick run of what is selected."""
+    if base.recorded:
+        raise Failure(
+            "--quick selects other scenarios than a report has: leave --quick out, or name a "
+            "version or a commit as the base"
+        )
+    selection = options.selection()
     there = {
-        name: scenario
-        for name, scenario in scenarios().items()
-        if is_selected(name, scenario, selection)
+        name: claims for name, claims in scenarios().items() if is_selected(name, claims, selection)
     }
-    for name in sorted(there, key=lambda name: seconds.get(name, there[name].seconds)):
-        if not covered.issuperset(there[name].clauses):
-            chosen[name] = None
-            covered |= {*there[name].clauses}
-    if not chosen:
-        raise Failure("no scenario is selected")
-    return tuple(chosen)
+    decided = {clause for claims in there.values() for clause in claims.clauses}
+    if named := {*selection.only, *selection.clauses}:
+        decided &= named
+    chosen = quick(there, recorded(), decided)
+    if not chosen.scenarios:
+        raise Failure(
+            f"none of the {len(there)} selected scenarios is short enough for --quick: leave it out"
+            if there
+            else "no scenario is selected"
+        )
+    return chosen
 
 
 class Both:
@@ -202,7 +261,9 @@ class Both:
         self._screen = screen
         self._entries = entries
 
-    def compare(self, head: Client, base: Base, named: str) -> tuple[Gate, Run] | Exit:
+    def compare(
+        self, head: Client, base: Base, named: str, left_out: tuple[str, ...]
+    ) -> tuple[Gate, Run] | Exit:
         """Run what has to be run, and compare; or return the code of what kept it from that."""
         made = self._session.prepare(head)
         on_base = self._session.prepare(base.client) if base.client else None
@@ -221,10 +282,7 @@ class Both:
         if {scenario.id for scenario in before.scenarios} != {
             scenario.id for scenario in after.scenarios
         }:
-            raise Failure(
-                f"{named} was judged by other scenarios than the change: run both with the same "
-                "--only, --scenario, --clause and --fast"
-            )
+            raise Failure(_other_scenarios(named))
         head_alone, base_alone = self._repeat(before, after, made, on_base)
         compared = gates.gate(
             before,
@@ -233,6 +291,7 @@ class Both:
             on_base=base_alone,
             on_head=head_alone,
             strict=self._options.strict,
+            left_out=left_out,
         )
         return compared, after
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -54,13 +54,43 @@ def again(
     words += ["--source", str(client.client.source)] if client.client.source else []
     words += ["--commit", client.client.commit] if client.client.commit else []
     words += ["--seed", str(seed)]
-    words += ["--fast"] if fast else []
-    words += ["--isolated"] if isolated else []
+    words += running_options(fast=fast, isolated=isolated, variables=variables, wrap=client.wrap)
     words += ["--no-baseline"] if judging.no_baseline else []
     words += ["--baseline", str(judging.baseline.absolute())] if judging.baseline else []
     words += ["--strict"] if judging.strict else []
+    return shlex.join(suite_variables() + words)
+
+
+def running_options(
+    *, fast: bool, isolated: bool, variables: Iterable[str], wrap: Sequence[str]
+) -> list[str]:
+    """Return the options that decide how a client runs.
+
+    Args:
+        fast: whether its timers are shortened.
+        isolated: whether no two scenarios share a process of it.
+        variables: the names of what `--env` gives the client.
+        wrap: the tool that the client is started by.
+    """
+    words = ["--fast"] if fast else []
+    words += ["--isolated"] if isolated else []
     for key, value in withheld(variables).items():
         words += ["--env", f"{key}={value}"]
-    words += ["--wrap", shlex.join(client.wrap)] if client.wrap else []
-    variables = [f"{name}={os.environ[name]}" for name in LEAST if name in os.environ]
-    return shlex.join(variables + words)
+    words += ["--wrap", shlex.join(wrap)] if wrap else []
+    return words
+
+
+def suite_variables() -> list[str]:
+    """Return the variables of the environment that decide how a client runs, as for a shell."""
+    return [f"{name}={os.environ[name]}" for name in LEAST if name in os.environ]
+
+
+def conditions(words: Iterable[str]) -> frozenset[str]:
+    """Return the options and variables of a command that decide how its client runs."""
+    left, found = iter(words), set()
+    for word in left:
+        if word.partition("=")[0] in LEAST or word in {"--fast", "--isolated"}:
+            found.add(word)
+        elif word in {"--env", "--wrap"}:
+            found.add(shlex.join((word, next(left, ""))))
+    return frozenset(found)

@@ -55,7 +55,7 @@ from regular_files import copy
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of the command line."""
 
-    every_client: bool
+    every_client: bool = False
     """Whether those that cannot be had here are left out, and told of."""
     only: tuple[str, ...]
     """The clauses of a gRFC; empty: no matter which."""
@@ -66,15 +66,15 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     environment: dict[str, str]
     wrap: tuple[str, ...]
     """The tool that each client is started by."""
-    json_path: Path | None
-    junit_path: Path | None
+    json_path: Path | None = None
+    junit_path: Path | None = None
     out: Path
-    keep_evidence: bool
-    no_baseline: bool
-    baseline: Path | None
+    keep_evidence: bool = False
+    no_baseline: bool = False
+    baseline: Path | None = None
     """A user's own, over the client's."""
-    strict: bool
-    hold: bool
+    strict: bool = False
+    hold: bool = False
     fast: bool
     isolated: bool = False
     """Set if no two scenarios may share a process of a client."""

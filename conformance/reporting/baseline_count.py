@@ -8,7 +8,6 @@ the runs of then and of now in one of a hundred cases: Fisher's exact test, one-
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
@@ -18,11 +17,8 @@ import msgspec
 
 from conformance.judging.verdicts import Verdict
 from conformance.reporting.baseline import Entry
+from conformance.reporting.rates import BY_CHANCE, Rate, p_value
 from conformance.reporting.report import Run
-
-BY_CHANCE: Final = 0.01
-"""A difference that comes by chance less often is one. A dozen entries are counted at once, by hand
-or once a night: with less of it one of a hundred of them is named for nothing."""
 
 WORDS: Final = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 NUMBERS: Final = {
@@ -48,30 +44,20 @@ class Judgement(StrEnum):
     UNSEEN = "no run judged it"
 
 
-class Frequency(msgspec.Struct, frozen=True):
-    """In so many runs of so many."""
-
-    failed: int
-    runs: int
-
-    def __str__(self) -> str:
-        return f"in {self.failed} of {self.runs} runs"
-
-
 class Counted(msgspec.Struct, frozen=True, kw_only=True):
     """An entry of which it is said that it is seen in some runs only."""
 
     clause: str
     scenarios: tuple[str, ...]
     said: str
-    seen: Frequency
+    seen: Rate
     judgement: Judgement
 
     def __str__(self) -> str:
         where = f"{self.clause} in {', '.join(self.scenarios)}"
         if self.judgement is Judgement.UNSEEN:
             return f"{where}: {self.judgement}; said: {self.said}"
-        return f"{where}: fails {self.seen}, {self.judgement}; said: {self.said}"
+        return f"{where}: fails in {self.seen} runs, {self.judgement}; said: {self.said}"
 
 
 def counted(entries: Iterable[Entry], runs: Sequence[Run]) -> Iterator[Counted]:
@@ -88,7 +74,7 @@ def counted(entries: Iterable[Entry], runs: Sequence[Run]) -> Iterator[Counted]:
         if not entry.sometimes:
             continue
         failed = [shown for run in runs if (shown := _is_shown(entry, run)) is not None]
-        seen = Frequency(sum(failed), len(failed))
+        seen = Rate(sum(failed), len(failed))
         yield Counted(
             clause=entry.clause,
             scenarios=entry.scenarios,
@@ -115,7 +101,7 @@ def _is_shown(entry: Entry, run: Run) -> bool | None:
     )
 
 
-def said(words: str) -> Frequency | None:
+def said(words: str) -> Rate | None:
     """How often something is said to be seen, where the words begin with that."""
     found = FREQUENCY.match(words)
     if not found:
@@ -124,7 +110,7 @@ def said(words: str) -> Frequency | None:
     count = next((count for count in failed if count is not None), None)
     if count is None or runs is None or count > runs:
         return None
-    return Frequency(count, runs)
+    return Rate(count, runs)
 
 
 def _number(word: str | None) -> int | None:
@@ -138,23 +124,13 @@ LONGEST: Final = 6
 """Digits: nobody has made so many runs, and counting by such numbers takes its time."""
 
 
-def _judged(then: Frequency | None, now: Frequency) -> Judgement:
+def _judged(then: Rate | None, now: Rate) -> Judgement:
     if not now.runs:
         return Judgement.UNSEEN
     if then is None:
         return Judgement.UNCOUNTED
-    if by_chance(then, now) < BY_CHANCE:
+    if p_value(now, then) < BY_CHANCE:
         return Judgement.MORE
-    if by_chance(now, then) < BY_CHANCE:
+    if p_value(then, now) < BY_CHANCE:
         return Judgement.LESS
     return Judgement.FITS
-
-
-def by_chance(less: Frequency, more: Frequency) -> float:
-    """How likely it is that so many of all failures, or more, fall to the second of two samples."""
-    runs, failed = less.runs + more.runs, less.failed + more.failed
-    ways = sum(
-        math.comb(more.runs, here) * math.comb(less.runs, failed - here)
-        for here in range(more.failed, min(failed, more.runs) + 1)
-    )
-    return ways / math.comb(runs, failed)

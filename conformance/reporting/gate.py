@@ -16,15 +16,13 @@ from conformance.reporting.clause_summary import ClauseSummary, Kind, by_scenari
 from conformance.reporting.diff import ClauseDifference, clause_differences
 from conformance.reporting.failure_groups import Group, groups, listed
 from conformance.reporting.markdown import code, escaped
+from conformance.reporting.rates import BY_CHANCE, Rate, p_value
 from conformance.reporting.report import Exit, Run, is_fatal
 from conformance.runner import atomic_files
 from conformance.spec.catalogue import Catalogue, Strength
 
 ALONE: Final = 10
 """Runs of each side, once a scenario has not shown again alone what it showed before."""
-
-LUCK: Final = 0.01
-"""The largest p-value with which a difference counts that does not show in every run."""
 
 REPEATED: Final = 12
 """Scenarios that are repeated at most: a defect that breaks more breaks these as well."""
@@ -36,16 +34,6 @@ PLURAL: Final = 2
 
 Shown = Mapping[str, Mapping[str, ClauseSummary]]
 """What one run showed, by scenario and clause."""
-
-
-class Rate(msgspec.Struct, frozen=True):
-    """In how many runs of a scenario alone something was seen."""
-
-    count: int
-    runs: int
-
-    def __str__(self) -> str:
-        return f"{self.count} of {self.runs}"
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,13 +53,17 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     """How often the base did."""
     chance: float | None = None
     """How likely such counts are if both sides are alike; None if each side was always the same."""
+    varies: bool = False
+    """Whether one run showed several choices of the client, and the other run some of them."""
     is_fatal: bool = False
     """Whether it alone closes the gate."""
 
     @property
     def is_luck(self) -> bool:
-        """Return whether luck may explain it."""
-        return self.chance is not None and self.chance > LUCK
+        """Return whether chance may explain it."""
+        if self.chance is None:
+            return self.varies
+        return self.chance > BY_CHANCE
 
     def __str__(self) -> str:
         words = f"{self.was or 'not judged'} → {self.now or 'not judged'}"
@@ -97,6 +89,8 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     """Clauses of which both sides show the same, by verdict."""
     known: int
     """Of those that fail unchanged: how many the baseline knows."""
+    left_out: tuple[str, ...] = ()
+    """Clauses that were selected, but left out by ``--quick``."""
 
     def of(self, *kinds: Kind) -> tuple[Change, ...]:
         """Return the changes of these kinds that luck does not explain."""
@@ -123,6 +117,13 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def last_word(self) -> str:
         """Return the conclusion."""
+        words = self._conclusion
+        if not self.left_out:
+            return words
+        return f"{words} (--quick left {_counted(len(self.left_out))} out)"
+
+    @property
+    def _conclusion(self) -> str:
         fatal = sum(change.is_fatal for change in self.broken)
         if self.exit is Exit.NOTHING_RAN:
             return "no clause was judged"
@@ -143,13 +144,24 @@ def _counted(clauses: int) -> str:
 def suspects(base: Run, head: Run) -> tuple[str, ...]:
     """Return the scenarios to run again alone: for each clause that differs the shortest.
 
-    Failures come first, and no more than `REPEATED` are chosen.
+    Failures come first, and no more than `REPEATED` are chosen. If one run shows several choices of
+    a client, and the other run shows some of them, another run would not tell more.
     """
     return tuple(
         dict.fromkeys(
-            names[0] for difference in _differences(base, head) if (names := _of(difference, head))
+            names[0]
+            for differs in _differences(base, head)
+            if not _varies(differs) and (names := _of(differs, head))
         )
     )[:REPEATED]
+
+
+def _varies(differs: ClauseDifference) -> bool:
+    """Return whether each scenario that differs showed some choice on both sides."""
+    return bool(differs.scenarios) and all(
+        told.old and told.new and {*told.old.choices} & {*told.new.choices}
+        for told in differs.scenarios.values()
+    )
 
 
 def unclear(
@@ -184,6 +196,7 @@ def gate(
     on_base: Sequence[Shown],
     on_head: Sequence[Shown],
     strict: bool = False,
+    left_out: tuple[str, ...] = (),
 ) -> Gate:
     """Return what the change breaks, mends and leaves.
 
@@ -194,6 +207,7 @@ def gate(
         on_base: what scenarios of the base showed, in each run of them alone.
         on_head: the same of the change.
         strict: whether a failed SHOULD clause counts.
+        left_out: clauses that were selected, but left out by ``--quick``.
     """
     differ = _differences(base, head)
     changes = tuple(
@@ -209,6 +223,7 @@ def gate(
         mended=head.mended,
         unchanged={verdict: counts[verdict] for verdict in PRECEDENCE},
         known=sum(result.verdict is Verdict.FAIL and result.expected for result in rest.values()),
+        left_out=left_out,
     )
 
 
@@ -322,7 +337,8 @@ def _change(
         scenarios=names,
         head=rates[0] if rates else Rate(0, 0),
         base=rates[1] if rates else Rate(0, 0),
-        chance=None if rates is None or _is_plain(*rates) else luck(*rates),
+        varies=_varies(difference),
+        chance=None if rates is None or _is_plain(*rates) else p_value(*rates),
         is_fatal=_closes(difference, head.clauses.get(difference.clause), strict=strict),
     )
 
@@ -340,23 +356,6 @@ def _closes(difference: ClauseDifference, result: ClauseResult | None, *, strict
     if not (is_bad and result):
         return False
     return result.verdict is Verdict.ERROR or is_fatal(result, strict=strict, even_known=True)
-
-
-def luck(head: Rate, base: Rate) -> float:
-    """Return the chance of a difference as large as this, or larger, if both sides are alike.
-
-    Fisher's exact test, one-sided: of all ways to deal the runs that showed it out to both sides.
-    """
-    shown, runs = head.count + base.count, head.runs + base.runs
-    ways = math.comb(runs, shown)
-    most = min(shown, head.runs)
-    return (
-        sum(
-            math.comb(head.runs, count) * math.comb(base.runs, shown - count)
-            for count in range(head.count, most + 1)
-        )
-        / ways
-    )
 
 
 def shown(run: Run) -> Shown:
@@ -391,6 +390,8 @@ def lines(found: Gate, head: Run, catalogue: Catalogue, repeat: str) -> Iterator
         yield "\nremove from expected.toml once this is merged"
         yield from (f"  {change}" for change in found.mended)
     yield f"\nunchanged: {_unchanged(found)}"
+    if found.left_out:
+        yield f"left out by --quick: {listed(found.left_out, NAMED)}"
     yield found.last_word
 
 
@@ -407,7 +408,7 @@ def _others(found: Gate) -> Iterator[tuple[str, tuple[Change, ...]]]:
         ):
             yield title, changes
     if lucky := tuple(change for change in left if change.is_luck):
-        yield f"not counted, because chance may explain it (p > {LUCK})", lucky
+        yield f"not counted, because chance may explain it (p > {BY_CHANCE})", lucky
 
 
 def _unchanged(found: Gate) -> str:
@@ -468,6 +469,8 @@ def markdown(found: Gate) -> Iterator[str]:
     if found.mended:
         yield from ("", "Remove from expected.toml once this is merged:", "")
         yield from (f"- {escaped(change)}" for change in found.mended)
+    if found.left_out:
+        yield from ("", f"Left out by {code('--quick')}: {listed(found.left_out, NAMED)}")
 
 
 def write_json(found: Gate, path: Path) -> None:

@@ -13,12 +13,17 @@ SUITE = "xdspec gate"
 REST = "unchanged"
 """The case for the clauses that do not differ, so that a suite without differences has one."""
 
+LEFT_OUT = "left out by --quick"
+"""The case for the clauses that were selected, but not judged."""
+
 
 def tree(found: Gate) -> ElementTree[Element]:
     """Return the whole result."""
     fatal = [change for change in found.broken if change.is_fatal]
-    suite = Element("testsuite", name=SUITE, tests=f"{len(found.changes) + 1}")
+    count = len(found.changes) + 1 + bool(found.left_out)
+    suite = Element("testsuite", name=SUITE, tests=f"{count}")
     suite.set("failures", f"{len(fatal)}")
+    suite.set("skipped", f"{int(bool(found.left_out))}")
     properties = SubElement(suite, "properties")
     for name, value in (
         ("change", found.head),
@@ -31,6 +36,9 @@ def tree(found: Gate) -> ElementTree[Element]:
         if change in fatal:
             SubElement(case, "failure", message=f"{change}", type=change.kind.value)
     SubElement(suite, "testcase", classname=SUITE, name=REST)
+    if found.left_out:
+        case = SubElement(suite, "testcase", classname=SUITE, name=LEFT_OUT)
+        SubElement(case, "skipped", message=", ".join(found.left_out))
     return finished(suite)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -11,12 +12,20 @@ from typing import NamedTuple
 import pytest
 import yaml
 
+from tests.conformance.cli.test_source import COMPILED, commit, library
+from tests.conformance.cli.test_source import ONE as BROKEN_SCENARIO
+
+__all__ = ["library"]
+
 ROOT = Path(__file__).parents[2]
 ACTION = ROOT / "ci" / "action"
 EXAMPLES = ROOT / "ci" / "examples"
 LIAR = ROOT / "tests" / "adapters" / "liar"
 
 pytestmark = pytest.mark.skipif(not ACTION.exists(), reason="needs a checkout")
+
+BROKEN = shlex.join(BROKEN_SCENARIO)
+"""The scenario that the broken library of these tests fails."""
 
 ONE = "--scenario 'ring.size[[]by-weight]' --jobs 1"
 
@@ -30,7 +39,7 @@ class Step(NamedTuple):
     outputs: dict[str, str]
 
 
-def step(folder: Path, client: str, arguments: str, compare_with: str = "") -> Step:
+def step(folder: Path, client: str, arguments: str, **inputs: str) -> Step:
     page, outputs = folder / "page", folder / "outputs"
     told = {
         "RUNNER_TEMP": str(folder),
@@ -38,7 +47,7 @@ def step(folder: Path, client: str, arguments: str, compare_with: str = "") -> S
         "GITHUB_OUTPUT": str(outputs),
         "INPUT_CLIENT": client,
         "INPUT_ARGUMENTS": arguments,
-        "INPUT_COMPARE_WITH": compare_with,
+        **{f"INPUT_{name.upper()}": value for name, value in inputs.items()},
     }
     for file in (page, outputs):
         file.write_text("", "utf-8")
@@ -88,14 +97,13 @@ def test_the_step_is_told_every_input_that_it_reads() -> None:
 def test_nothing_that_is_built_from_a_commit_goes_to_the_next_job() -> None:
     """Else a later pull request could be judged with the binary of an earlier one."""
     action = yaml.safe_load((ACTION / "action.yml").read_text("utf-8"))
-    (cached,) = [
-        action_step["with"]
-        for action_step in action["runs"]["steps"]
-        if "cache" in action_step.get("uses", "")
-    ]
-    left_out = {path.removeprefix("!") for path in cached["path"].split() if path.startswith("!")}
-    places = {f"~/.cache/xdspec/{name}" for name in ("builds", "work", "python/*/sources")}
-    assert left_out == places
+    steps = action["runs"]["steps"]
+    cached, bases = [step["with"] for step in steps if "cache" in step.get("uses", "")]
+    left_out = {path.removeprefix("!") for path in cached["path"].split() if path[0] == "!"}
+    names = ("builds", "gate", "trees", "work", "python/*/sources")
+    assert left_out == {f"~/.cache/xdspec/{name}" for name in names}
+    # Runs of bases are named by all that decides them, so they may be shared.
+    assert bases["path"] == "~/.cache/xdspec/gate"
 
 
 def test_the_example_gives_what_the_action_takes() -> None:
@@ -131,6 +139,32 @@ def test_a_step_of_a_client_that_does_not(tmp_path: Path) -> None:
     assert left.outputs["code"] == "1"
     kept = Path(left.outputs["folder"])
     assert {"report.json", "junit.xml", "evidence"} <= {path.name for path in kept.iterdir()}
+
+
+def test_a_step_of_a_change(tmp_path: Path, library: Path) -> None:
+    commit(library)
+    (library / "ring").write_text("down")
+    left = step(tmp_path, COMPILED, BROKEN, source=str(library), base="v1.7.0")
+    assert left.code == 1, left.said
+    word = "this change breaks 2 clauses, of which 1 fails the gate"
+    assert left.page.startswith(f"### xdspec: {word}\n")
+    assert f"::error title=xdspec::{word}" in left.said.splitlines()
+    assert left.outputs["code"] == "1"
+    assert '"is_fatal": true' in Path(left.outputs["report"]).read_text("utf-8")
+    kept = Path(left.outputs["folder"])
+    assert {"report.json", "junit.xml", "evidence"} <= {path.name for path in kept.iterdir()}
+    (library / "ring").write_text("up")
+    good = step(tmp_path, COMPILED, BROKEN, source=str(library), base="v1.7.0")
+    assert good.code == 0, good.said
+    assert good.page.startswith("### xdspec: this change breaks nothing\n")
+    assert "::error" not in good.said
+
+
+def test_a_step_compares_in_one_way_only(tmp_path: Path) -> None:
+    left = step(tmp_path, "reference", ONE, base="1.0.0", compare_with="before.json")
+    assert left.code == 4
+    assert "base and compare-with exclude each other" in left.said
+    assert left.page == ""
 
 
 @pytest.mark.slow

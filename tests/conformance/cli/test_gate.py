@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 from click.testing import CliRunner
@@ -18,26 +20,56 @@ __all__ = ["library"]
 SHOULD = "A42-RING-04"
 """Which a ring that is too small breaks as well."""
 
+BROKEN = "this change breaks 2 clauses, of which 1 fails the gate"
+
+SLOW, SLOW_CLAUSE = "absent.routes", "A74-CONFIG-03"
+"""A scenario that takes longer than a quick run may, and the clause that it alone decides."""
+
 
 @pytest.mark.slow
 async def test_a_change_is_held_against_a_commit(xdspec: Any, library: Path) -> None:
     commit(library)
     (library / "ring").write_text("down")
     words = ("gate", COMPILED, "--source", str(library), "--base", "v1.7.0", *ONE)
-    bad = await xdspec.run(*words, "--json", "gate.json", "--junit", "gate.xml")
+    bad = await xdspec.run(*words)
     assert bad.code == 1, bad.said
-    last = "this change breaks 2 clauses, of which 1 fails the gate"
-    assert bad.out.splitlines()[-1] == last
-    found = json.loads((bad.folder / "gate.json").read_text())
-    assert [change["clause"] for change in found["changes"]] == [SHOULD, CLAUSE]
-    assert [change["head"] for change in found["changes"]] == [{"count": 1, "runs": 1}] * 2
-    assert [change["base"] for change in found["changes"]] == [{"count": 0, "runs": 1}] * 2
-    assert 'failures="1"' in (bad.folder / "gate.xml").read_text()
+    assert bad.out.splitlines()[-1] == BROKEN
     (library / "ring").write_text("up")
     good = await xdspec.run(*words)
     assert good.code == 0, good.said
     assert good.out.splitlines()[-1] == "this change breaks nothing"
     assert names(library) == {".git", "ring", "version"}, "nothing is written there"
+
+
+async def test_all_results_of_a_change_agree(xdspec: Any, library: Path) -> None:
+    commit(library)
+    (library / "ring").write_text("down")
+    words = ("gate", COMPILED, "--source", str(library), "--base", "v1.7.0", *ONE)
+    bad = await xdspec.run(*words, "--json", "gate.json", "--junit", "gate.xml", "--markdown")
+    found = json.loads((bad.folder / "gate.json").read_text())
+    assert [change["clause"] for change in found["changes"]] == [SHOULD, CLAUSE]
+    assert [change["is_fatal"] for change in found["changes"]] == [False, True]
+    assert [change["head"] for change in found["changes"]] == [{"count": 1, "runs": 1}] * 2
+    assert [change["base"] for change in found["changes"]] == [{"count": 0, "runs": 1}] * 2
+    suite = ET.fromstring((bad.folder / "gate.xml").read_text())  # noqa: S314 - written just now
+    *differ, rest = suite.findall("testcase")
+    by_clause = {change["clause"]: change for change in found["changes"]}
+    assert [f"{case.get('name')}" for case in differ] == [
+        f"{clause} {change['title']}" for clause, change in by_clause.items()
+    ]
+    failed = [case.find("failure") is not None for case in differ]
+    assert failed == [change["is_fatal"] for change in by_clause.values()]
+    assert rest.get("name") == "unchanged"
+    assert (suite.get("tests"), suite.get("failures")) == ("3", "1")
+    lines = bad.out.splitlines()
+    rows = [line.split(" | ") for line in lines if line.startswith("| A")]
+    assert [row[0].split()[1] for row in rows] == [*by_clause]
+    assert [row[1] for row in rows] == [change["title"] for change in by_clause.values()]
+    assert all("in 1 of 1, on the base in 0 of 1" in row[2] for row in rows)
+    outcome = suite.find("properties/property[@name='outcome']")
+    assert outcome is not None
+    assert lines[0] == f"### xdspec: {outcome.get('value')}" == f"### xdspec: {BROKEN}"
+    assert all(name in line for name in (found["head"], found["base"]) for line in lines[2:3])
 
 
 async def test_a_change_is_held_against_a_report(xdspec: Any, library: Path) -> None:
@@ -59,6 +91,52 @@ async def test_a_change_is_held_against_a_report(xdspec: Any, library: Path) -> 
     assert "was made by xdspec 0.0.1" in old.said
 
 
+async def test_a_change_is_held_against_other_sources(
+    xdspec: Any, library: Path, tmp_path: Path
+) -> None:
+    base = tmp_path / "base"
+    shutil.copytree(library, base)
+    (library / "ring").write_text("down")
+    words = ("gate", COMPILED, "--source", str(library), *ONE)
+    bad = await xdspec.run(*words, "--base", str(base))
+    assert bad.code == 1, bad.said
+    assert f"base    compiled 1.7.0 ({base}, sha256 " in bad.out
+    assert bad.out.splitlines()[-1] == BROKEN
+
+
+async def test_a_base_that_was_made_with_other_options_is_refused(
+    xdspec: Any, library: Path
+) -> None:
+    words = (COMPILED, "--source", str(library), *ONE)
+    made = await xdspec.run("run", *words, "--env", "COLOR=red", "--json", "base.json")
+    base = ("--base", str(made.folder / "base.json"))
+    other = await xdspec.run("gate", *words, *base, "--fast")
+    assert other.code == 4, other.said
+    assert "was made with other options (there: --env 'COLOR=…'; here: --fast)" in other.said
+    same = await xdspec.run("gate", *words, *base, "--env", "COLOR=blue")
+    assert same.code == 0, same.said
+    quick = await xdspec.run("gate", *words, *base, "--env", "COLOR=blue", "--quick")
+    assert quick.code == 4, quick.said
+    assert "--quick selects other scenarios than a report has" in quick.said
+
+
+async def test_a_quick_gate_names_what_it_leaves_out(xdspec: Any, library: Path) -> None:
+    commit(library)
+    words = ("gate", COMPILED, "--source", str(library), "--base", "v1.7.0", "--quick")
+    slow = ("--scenario", SLOW)
+    ended = await xdspec.run(*words, *ONE, *slow, "--json", "gate.json", "--junit", "gate.xml")
+    assert ended.code == 0, ended.said
+    last = "this change breaks nothing (--quick left 1 clause out)"
+    assert ended.out.splitlines()[-1] == last
+    assert f"left out by --quick: {SLOW_CLAUSE}" in ended.out
+    found = json.loads((ended.folder / "gate.json").read_text())
+    assert found["left_out"] == [SLOW_CLAUSE]
+    assert f'<skipped message="{SLOW_CLAUSE}"' in (ended.folder / "gate.xml").read_text()
+    nothing = await xdspec.run(*words, *slow)
+    assert nothing.code == 4, nothing.said
+    assert "none of the 1 selected scenarios is short enough for --quick" in nothing.said
+
+
 async def test_a_change_that_cannot_be_built_is_no_verdict(xdspec: Any, library: Path) -> None:
     commit(library)
     (library / "ring").unlink()
@@ -76,7 +154,7 @@ async def test_a_change_that_cannot_be_built_is_no_verdict(xdspec: Any, library:
         (["gate", COMPILED, "--source", "/", "--base", "main"], "/ is no git checkout"),
         (["gate", COMPILED, "--base", "1.0", "--commit", "x"], "--commit selects a commit"),
         (["gate", "nobody", "--base", "1.0"], "nobody"),
-        (["gate", COMPILED, "--base", __file__], "is not a report of this suite"),
+        (["gate", "reference", "--base", __file__], "is not a report of this suite"),
     ],
 )
 def test_bad_input(words: list[str], says: str) -> None:

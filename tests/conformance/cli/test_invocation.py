@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from client_under_test import Prepared, find
-from conformance.cli.invocation import Judging, again
+from conformance.cli.invocation import Judging, again, conditions
 
 CLIENT = Prepared(
     client=find("reference"), version="1.0.0", command=("client",), environment={}, editions=()
@@ -32,6 +32,20 @@ def test_options_that_decide_a_verdict(judging: Judging, *, fast: bool, words: l
     said = again(CLIENT, seed=7, fast=fast, variables=(), judging=judging)
     named = shlex.split(said)
     assert named[named.index("run") :] == ["run", "reference", "--seed", "7", *words]
+
+
+@pytest.mark.parametrize(
+    ("command", "found"),
+    [
+        ("xdspec run go@1.85.0 --seed 7 --strict --no-baseline", set()),
+        (
+            "XDSPEC_SOAK=9 xdspec run go --source . --fast --env 'A=…' --wrap 'strace -f'",
+            {"XDSPEC_SOAK=9", "--fast", "--env 'A=…'", "--wrap 'strace -f'"},
+        ),
+    ],
+)
+def test_options_that_decide_how_a_client_runs(command: str, found: set[str]) -> None:
+    assert conditions(shlex.split(command)) == found
 
 
 def test_no_value_of_env_is_in_a_command_to_repeat() -> None:

@@ -14,7 +14,8 @@ from conformance.judging.evidence import JudgedClient
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import baseline, report
 from conformance.reporting.baseline import Entry
-from conformance.reporting.baseline_count import Frequency, Judgement, by_chance, counted, said
+from conformance.reporting.baseline_count import Judgement, counted, said
+from conformance.reporting.rates import Rate
 from conformance.reporting.report import ClientId, Run, build_run
 from conformance.spec.catalogue import load
 
@@ -47,14 +48,14 @@ def run(*decisions: Decision, version: str = "1.2.3") -> Run:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("once in 30 runs", Frequency(1, 30)),
-        ("twice in 1,000 runs", Frequency(2, 1000)),
-        ("in 7 of 8 runs of 1.70.0", Frequency(7, 8)),
+        ("once in 30 runs", Rate(1, 30)),
+        ("twice in 1,000 runs", Rate(2, 1000)),
+        ("in 7 of 8 runs of 1.70.0", Rate(7, 8)),
         ("in four of fourteen runs, all beside other load", None),
-        ("in four of twelve runs, all beside other load", Frequency(4, 12)),
-        ("in one of two whole runs, where others ran beside it", Frequency(1, 2)),
-        ("once in a dozen runs of 1.85.1 in one day", Frequency(1, 12)),
-        ("3 times in 40 runs", Frequency(3, 40)),
+        ("in four of twelve runs, all beside other load", Rate(4, 12)),
+        ("in one of two whole runs, where others ran beside it", Rate(1, 2)),
+        ("once in a dozen runs of 1.85.1 in one day", Rate(1, 12)),
+        ("3 times in 40 runs", Rate(3, 40)),
         # What is said the other way round, or without a number, is not taken for one.
         ("but for once in 6,561 runs, by the order of a map", None),
         ("in most runs: a race of the connection", None),
@@ -63,21 +64,8 @@ def run(*decisions: Decision, version: str = "1.2.3") -> Run:
         ("often", None),
     ],
 )
-def test_how_often_it_is_said_to_be(words: str, expected: Frequency | None) -> None:
+def test_how_often_it_is_said_to_be(words: str, expected: Rate | None) -> None:
     assert said(words) == expected
-
-
-@pytest.mark.parametrize(
-    ("then", "now", "likely"),
-    [
-        # One of 30 and none of 10: the one failure falls to the 10 in 10 of 40 cases, or more.
-        (Frequency(1, 30), Frequency(0, 10), 1.0),
-        (Frequency(1, 30), Frequency(1, 10), 1 - (30 * 29) / (40 * 39)),
-        (Frequency(0, 2), Frequency(2, 2), 1 / 6),
-    ],
-)
-def test_by_chance(then: Frequency, now: Frequency, likely: float) -> None:
-    assert by_chance(then, now) == pytest.approx(likely)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +84,7 @@ def test_judgement(sometimes: str, failed: int, runs: int, judgement: Judgement)
     entry = msgspec.structs.replace(RACE, sometimes=sometimes)
     there = [run(FAIL)] * failed + [run(PASS)] * (runs - failed)
     (found,) = counted([entry], there)
-    assert found.seen == Frequency(failed, runs)
+    assert found.seen == Rate(failed, runs)
     assert found.judgement is judgement
 
 
@@ -109,7 +97,7 @@ def test_a_run_counts_once_and_only_if_it_judged_the_clause() -> None:
         run(msgspec.structs.replace(FAIL, saw="another end")),
     ]
     (found,) = counted([RACE], there)
-    assert found.seen == Frequency(2, 3)
+    assert found.seen == Rate(2, 3)
 
 
 def test_what_is_seen_in_every_run_is_not_counted() -> None:

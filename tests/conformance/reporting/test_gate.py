@@ -12,11 +12,9 @@ from conformance.reporting import gate_junit
 from conformance.reporting.clause_summary import Kind
 from conformance.reporting.gate import (
     Gate,
-    Rate,
     Shown,
     gate,
     lines,
-    luck,
     markdown,
     shown,
     suspects,
@@ -94,20 +92,6 @@ def test_a_clause_that_another_failure_hides_is_no_difference() -> None:
     assert [change.clause for change in compared([PASS, other], [FAIL, hidden]).changes] == [CLAUSE]
 
 
-@pytest.mark.parametrize(
-    ("head", "base", "chance"),
-    [
-        (Rate(3, 10), Rate(0, 10), 120 / 1140),
-        (Rate(10, 10), Rate(0, 10), 1 / 184756),
-        (Rate(5, 10), Rate(5, 10), 0.6718591),
-        (Rate(0, 10), Rate(0, 10), 1.0),
-    ],
-)
-def test_the_chance_of_luck(head: Rate, base: Rate, chance: float) -> None:
-    """By hand: of 1,140 ways to choose 3 of 20 runs, 120 choose all from the first ten."""
-    assert luck(head, base) == pytest.approx(chance)
-
-
 def test_a_race_is_told_as_a_rate() -> None:
     good, bad = run(PASS), run(FAIL)
     often = compared([PASS], [FAIL], on_head=[*[bad] * 9, good], on_base=[good] * 10)
@@ -130,6 +114,18 @@ def test_only_what_does_not_repeat_itself_runs_ten_times() -> None:
     assert unclear(good, bad, [shown(bad)], [shown(bad)]) == (name,)
 
 
+def test_a_choice_that_varies_in_one_run_is_neither_repeated_nor_counted() -> None:
+    was, now = run(seen("fails", "served")), run(seen("fails"))
+    assert suspects(was, now) == ()
+    assert suspects(run(seen("served")), now) != ()
+    found = gate(was, now, CATALOGUE, on_base=[], on_head=[])
+    (change,) = found.changes
+    assert (change.kind, change.is_luck) == (Kind.CHANGED, True)
+    assert "seen: fails, served → seen: fails" in "\n".join(lines(found, now, CATALOGUE, "one"))
+    swapped = run(seen("a"), seen("b")), run(seen("b"), seen("a"))
+    assert suspects(*swapped) != ()
+
+
 def test_a_screen_names_the_clause_and_how_to_repeat_it() -> None:
     bad = msgspec.structs.replace(FAIL, wanted="each call at a", saw="3 of 9 calls at b")
     head = run(bad)
@@ -142,6 +138,20 @@ def test_a_screen_names_the_clause_and_how_to_repeat_it() -> None:
     assert "observed  3 of 9 calls at b" in text
     assert f"./xdspec run one --seed 1 --scenario '{head.scenarios[0].id}'" in text
     assert text.endswith("this change breaks 1 clause")
+
+
+def test_no_green_hides_what_was_left_out() -> None:
+    was, now = run(PASS), run(PASS)
+    found = gate(was, now, CATALOGUE, on_base=[], on_head=[], left_out=(OTHER, FREE))
+    assert found.last_word == "this change breaks nothing (--quick left 2 clauses out)"
+    named = f"{OTHER}, {FREE}"
+    assert f"left out by --quick: {named}" in [*lines(found, now, CATALOGUE, "./xdspec run one")]
+    assert next(markdown(found)) == f"### xdspec: {found.last_word}"
+    assert f"Left out by `--quick`: {named}" in [*markdown(found)]
+    suite = gate_junit.tree(found).getroot()
+    (skipped,) = suite.iter("skipped")
+    assert skipped.get("message") == named
+    assert (suite.get("tests"), suite.get("skipped")) == ("2", "1")
 
 
 def test_markdown_and_junit_say_the_same() -> None:

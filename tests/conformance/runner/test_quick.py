@@ -1,0 +1,71 @@
+"""Which scenarios a quick run has."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance import timing
+from conformance.judging.declaration import Declaration
+from conformance.runner.collection import scenarios
+from conformance.runner.quick import WORKERS, quick
+from conformance.runner.scheduling import MOST_WAITING
+from conformance.runner.sharding import recorded
+
+CLAIMS = {
+    "a.two_clauses": Declaration(clauses=("A", "B"), seconds=3.0),
+    "b.first": Declaration(clauses=("A",), seconds=2.0),
+    "b.second": Declaration(clauses=("B",), seconds=2.0),
+    "c.timer": Declaration(clauses=("C",), seconds=5.0, waits=True),
+    "d.long": Declaration(clauses=("D",), seconds=9.0),
+}
+EVERY = {"A", "B", "C", "D"}
+
+
+def test_a_scenario_that_decides_more_comes_first() -> None:
+    alone = {f"a.{number}": Declaration(clauses=("A",), seconds=3.0) for number in range(WORKERS)}
+    both = {"z.two_clauses": Declaration(clauses=("A", "B"), seconds=3.0)}
+    found = quick({**alone, **both}, {}, {"A", "B"}, budget=3.0)
+    assert found.scenarios == ("a.0", "a.1", "a.2", "z.two_clauses")
+    assert found.left_out == ()
+
+
+def test_what_does_not_fit_is_named() -> None:
+    found = quick(CLAIMS, {}, EVERY, budget=5.0)
+    assert found.left_out == ("D",)
+    assert "d.long" not in found.scenarios
+
+
+def test_a_timer_has_a_budget_of_its_own() -> None:
+    assert "c.timer" in quick(CLAIMS, {}, EVERY, budget=5.0).scenarios
+    assert quick(CLAIMS, {}, EVERY, budget=4.0).left_out == ("C", "D")
+
+
+def test_the_rest_of_the_budget_is_filled() -> None:
+    assert quick(CLAIMS, {}, EVERY, budget=10.0).scenarios == tuple(sorted(CLAIMS))
+
+
+def test_only_the_selected_clauses_are_wanted() -> None:
+    found = quick(CLAIMS, {"d.long": 0.5}, {"D"}, budget=0.5)
+    assert (found.scenarios, found.left_out) == (("d.long",), ())
+
+
+def test_what_is_recorded_counts_more_than_what_is_declared() -> None:
+    assert quick(CLAIMS, {"d.long": 60.0}, {"D"}, budget=10.0).left_out == ("D",)
+
+
+@pytest.mark.parametrize("budget", [5.0, timing.QUICK, 1000.0])
+def test_all_scenarios_within_a_budget(budget: float) -> None:
+    there, seconds = scenarios(), recorded()
+    clauses = {clause for claims in there.values() for clause in claims.clauses}
+    found = quick(there, seconds, clauses, budget=budget)
+    decided = {clause for name in found.scenarios for clause in there[name].clauses}
+    assert decided == clauses - {*found.left_out}
+    for waits, workers in ((False, WORKERS), (True, MOST_WAITING)):
+        own = [
+            seconds.get(name, there[name].seconds)
+            for name in found.scenarios
+            if there[name].waits is waits
+        ]
+        assert sum(own) <= budget * workers
+        assert max(own) <= budget
+    assert bool(found.left_out) == (budget < 1000)
