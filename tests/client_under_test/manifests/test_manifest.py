@@ -68,7 +68,7 @@ def some(text: str = GOOD) -> Manifest:
     [
         ('name = "some"', "", "the file: object missing required field `name`"),
         ('name = "some"', 'name = "a b"', "name: expected `str` matching regex"),
-        ('"watch"]', '"fly"]', "capabilities[1]: invalid enum value 'fly': there are cancel, "),
+        ('"watch"]', '"fly"]', "capabilities[1]: invalid enum value 'fly': there are "),
         ('"watch"]', '"watch"', "the file is not TOML"),
         ("https:", "ftp:", "issues: expected `str` matching regex"),
         ("[python]", "[pythno]", "the file: object contains unknown field `pythno`"),
