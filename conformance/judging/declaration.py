@@ -11,6 +11,9 @@ import pytest
 
 MARK = "decides"
 
+NONCES = "A27-ADS-02"
+"""The clause about nonces, which every scenario decides as well if it finds it broken."""
+
 
 class Bootstrap(msgspec.Struct, frozen=True, kw_only=True):
     """What stands in a client's bootstrap configuration besides what always does."""

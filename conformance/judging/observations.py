@@ -206,6 +206,8 @@ class SubscriptionRequest(msgspec.Struct, frozen=True):
     """``LISTENER``, ``ROUTE``, ``CLUSTER`` or ``ENDPOINTS``."""
     names: tuple[str, ...]
     stream: int
+    is_outdated: bool = False
+    """True if it has no nonce, or an older one than a request of its kind and stream before it."""
 
 
 class Subscriptions(msgspec.Struct, frozen=True, tag="subscriptions"):

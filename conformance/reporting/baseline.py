@@ -19,6 +19,7 @@ import msgspec
 from client_under_test.manifests.toml_errors import BrokenRule, converted
 from client_under_test.manifests.toml_file import Unreadable, contents, decoded, place
 from client_under_test.manifests.version_ranges import is_range, is_within, newest_known
+from conformance.judging.declaration import NONCES
 from conformance.judging.evidence import Record
 from conformance.judging.verdicts import Decision, Reason, Verdict, worst
 from conformance.spec.catalogue import Catalogue
@@ -297,7 +298,7 @@ def check_scenarios(
         for name in entry.scenarios:
             if name not in decided:
                 raise BadBaseline(f"{path}: {entry.clause}: {no_scenario(name, decided)}")
-            if entry.clause not in decided[name]:
+            if entry.clause not in {*decided[name], NONCES}:
                 message = f"{path}: {name} does not decide {entry.clause}: see `xdspec explain`"
                 raise BadBaseline(message)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import math
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -244,10 +244,12 @@ class Control:
 
     def asked(self, *, since: int = 0) -> Subscriptions:
         """What the client has asked for."""
+        events = self._plane.transcript.events
+        outdated = outdated_requests(events)
         return Subscriptions(
             tuple(
-                SubscriptionRequest(event.kind.name, event.names, event.stream)
-                for event in self._plane.transcript.events[since:]
+                SubscriptionRequest(event.kind.name, event.names, event.stream, place in outdated)
+                for place, event in enumerate(events[since:], since)
                 if isinstance(event, Request) and event.kind is not None
             )
         )
@@ -388,3 +390,28 @@ class Control:
         known = before.reported_clusters() if before else ()
         if wanted != known and self._asks_by_name:
             self._plane.script.loads.name(wanted)
+
+
+def outdated_requests(events: Sequence[Event]) -> frozenset[int]:
+    """Return the places of requests that carry no nonce, or an older one than those before them.
+
+    A nonce is as new as the last response that carried it on the stream. Responses that the client
+    has not answered do not count: they may have come after the request was sent.
+    """
+    sent: dict[tuple[int, Kind], list[str]] = {}
+    answered: dict[tuple[int, Kind], int] = {}
+    outdated = set[int]()
+    for at, event in enumerate(events):
+        if not isinstance(event, (Request, Response)) or event.kind is None:
+            continue
+        of_type = event.stream, event.kind
+        nonces = sent.setdefault(of_type, [])
+        if isinstance(event, Response):
+            nonces.append(event.nonce)
+            continue
+        newest = answered.get(of_type, -1)
+        place = max((i for i, nonce in enumerate(nonces) if nonce == event.nonce), default=-1)
+        if place < newest:
+            outdated.add(at)
+        answered[of_type] = max(place, newest)
+    return frozenset(outdated)

@@ -117,6 +117,8 @@ class Ads:
         of_type = self._types[kind]
         gone = of_type.wanted.pop(name)
         of_type.is_due = True
+        if not self._rules.keeps_nonce(bool(of_type.wanted)):
+            of_type.nonce = ""
         return [CancelTimer(kind, name)] if gone.timer_runs else []
 
     def outcome(self, kind: Kind, name: str) -> Outcome | None:

@@ -140,6 +140,14 @@ def decoded(message: Any, body: bytes) -> Any:
     return message.FromString(body)
 
 
+def kept_with_the_stream(_is_wanted: bool) -> bool:  # noqa: FBT001 - a state
+    """Keep the nonce of a type while the stream lasts, even if nothing of it is subscribed to.
+
+    Clauses: A27-ADS-02.
+    """
+    return True
+
+
 def is_wrapper(type_url: str) -> bool:
     """A resource may come in a message that has its name, as the features of the node say.
 
@@ -281,6 +289,8 @@ class XdsRules(
     """Of the class of a resource, and its bytes."""
     is_wrapper: Callable[[str], bool] = is_wrapper
     """Of the type of what stands in the place of a resource."""
+    keeps_nonce: Callable[[bool], bool] = kept_with_the_stream
+    """Takes whether resources of the type are still subscribed to."""
     version_of_nack: Callable[[str, str], str] = version_of_nack
     takes_nacks_back: bool = False
     """A46-NACK-04: whether an ACK of the same response follows a NACK."""

@@ -61,6 +61,7 @@ from conformance.judging.expectations.ring_mapping import MatchesRing
 from conformance.judging.expectations.soak import FailuresExplained, OnlyListedServe
 from conformance.judging.expectations.states import EndsInState, NeverInState
 from conformance.judging.expectations.subscriptions import (
+    SendsNewestNonce,
     StaysSubscribed,
     SubscribesBesidesClusters,
     SubscribesOnce,
@@ -112,6 +113,7 @@ Expectation = (
     | SubscribesBesidesClusters
     | SubscribesOnce
     | StaysSubscribed
+    | SendsNewestNonce
     | Fails
     | ErrorMentions
     | RequestsAdmitted
@@ -203,6 +205,7 @@ __all__ = [
     "RequestsAdmitted",
     "RequestsInProgress",
     "Resolves",
+    "SendsNewestNonce",
     "SeveralEndpoints",
     "StaysSubscribed",
     "SubscribesBesidesClusters",

@@ -105,6 +105,24 @@ class StaysSubscribed(msgspec.Struct, frozen=True, tag="goes_on_asking"):
         return Finding(bool(requests) and not without, wanted, saw)
 
 
+class SendsNewestNonce(msgspec.Struct, frozen=True, tag="sends_newest_nonce"):
+    """Every request has the nonce of the newest response of its kind and stream.
+
+    Clauses: A27-ADS-02.
+    """
+
+    def finding(self, seen: Observation) -> Finding:
+        """Weigh requests."""
+        requests = _requests(seen)
+        outdated = [request for request in requests if request.is_outdated]
+        saw = f"{len(outdated)} of {len(requests)} have no nonce, or an older one"
+        if outdated:
+            first = outdated[0]
+            saw += f": one for {first.kind} names {_listed(set(first.names))}"
+        wanted = "every request to carry the nonce of the newest response that was answered"
+        return Finding(bool(requests) and not outdated, wanted, saw)
+
+
 def _requests(seen: Observation) -> tuple[SubscriptionRequest, ...]:
     if not isinstance(seen, Subscriptions):
         raise WrongKind(f"requests are expected here, not {type(seen).__name__}")

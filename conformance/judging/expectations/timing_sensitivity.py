@@ -66,6 +66,7 @@ from conformance.judging.expectations.ring_mapping import MatchesRing
 from conformance.judging.expectations.soak import FailuresExplained, OnlyListedServe
 from conformance.judging.expectations.states import EndsInState, NeverInState
 from conformance.judging.expectations.subscriptions import (
+    SendsNewestNonce,
     StaysSubscribed,
     SubscribesBesidesClusters,
     SubscribesOnce,
@@ -101,6 +102,7 @@ def is_timing_sensitive(
             | NackHasDetail()
             | SubscribesOnce()
             | StaysSubscribed()
+            | SendsNewestNonce()
         ):
             is_so = False
         case (

@@ -15,10 +15,12 @@ import pytest
 from conformance.judging import causes, evidence
 from conformance.judging.aborts import Unsupported
 from conformance.judging.declaration import (
+    NONCES,
     declaration_of,
     scenario_id,
 )
 from conformance.judging.evidence import Record, Trouble
+from conformance.judging.expectations import SendsNewestNonce, fits
 from conformance.judging.verdicts import BAD, Reason, Verdict
 from conformance.runner.evidence_files import ALONE, folder_name, write_exception, write_files
 from conformance.runner.interaction import Interaction
@@ -63,7 +65,7 @@ async def finish(
     is_by_hand = desk is not None and desk.hands is not None
     look = await final_checks(made, item.stash.get(TROUBLE, None))
     error, waited = look.error, look.starved
-    told = facts_of(made)
+    told = facts_of(made) | {"also": () if look.is_void else judge_nonces(item, made)}
     checks = () if look.is_void else tuple(made.bench.checks)
     record = record_of(item, checks=checks, trouble=look.trouble, **told)
     if any(decision.is_against for decision in record.decisions) and not is_by_hand:
@@ -138,12 +140,31 @@ def without_world(item: pytest.Item) -> Record:
     return with_evidence(record_of(item, trouble=trouble), item.config.stash[SETTINGS], leave)
 
 
-def record_of(item: pytest.Item, **more: Any) -> Record:
-    """The record of what was seen, with its verdicts; `more` is what was seen."""
+def judge_nonces(item: pytest.Item, made: World) -> tuple[str, ...]:
+    """Judge the nonces of all requests in a scenario that does not decide their clause.
+
+    Returns:
+        the clause, if a request is out of date: the scenario then decides it as well.
+    """
+    requests, newest = made.control.asked(), SendsNewestNonce()
+    if NONCES in declaration_of(item).clauses or not requests.requests or fits(newest, requests):
+        return ()
+    made.bench.judge(NONCES, requests, newest)
+    return (NONCES,)
+
+
+def record_of(item: pytest.Item, *, also: tuple[str, ...] = (), **more: Any) -> Record:
+    """The record of what was seen, with its verdicts; `more` is what was seen.
+
+    Args:
+        item: the scenario.
+        also: clauses that it decides beside those that it claims.
+        more: what was seen.
+    """
     subject, settings, scenario = subject_of(item), item.config.stash[SETTINGS], scenario_id(item)
     record = Record(
         scenario=scenario,
-        clauses=declaration_of(item).clauses,
+        clauses=(*declaration_of(item).clauses, *also),
         untimed=untimed(item),
         unasked=unasked(item),
         client=subject.judged,

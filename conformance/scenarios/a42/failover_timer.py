@@ -212,9 +212,10 @@ async def test_connecting_again_after_the_timer(world: World) -> None:
     met = await ring_order(world, 3, tier(1, second))
     await met.set_modes(Stall(), Stall(), Stall())
     lower = AllServedBy((second[0].address,))
-    waiting = await world.start([met.request], deadline=timing.AFTER_FAILOVER)
+    await world.start([met.request], deadline=timing.AFTER_FAILOVER)
     await world.attempts.demand_one(met[0], why="a request picked it")
-    await waiting.over()
+    why = "the first priority has not connected"
+    await world.attempts.demand_one(*second, why=why, within=timing.AFTER_FAILOVER)
     make_calls = partial(world.call, world.sessions(10), deadline=timing.FAR_FROM_FAILOVER)
     await world.rounds.demand(lower, make_calls, why="the timer of the first priority has fired")
     await fail(met[0])

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from conformance.judging.aborts import NoAckOrNack, PreconditionTimeout
 from conformance.judging.observations import Answer
-from conformance.world.control import Control
+from conformance.world.control import Control, outdated_requests
 from conformance.xds_config.config import (
     XdsConfig,
     aggregate,
@@ -111,7 +111,9 @@ async def test_load_that_is_asked_for_by_name() -> None:
         assert loads.asked_for.clusters is None
 
 
-def asked(stream: int, at: float, *names: str, kind: Kind = Kind.CLUSTER) -> Request:
+def asked(
+    stream: int, at: float, *names: str, kind: Kind = Kind.CLUSTER, nonce: str = ""
+) -> Request:
     return Request(
         at=at,
         stream=stream,
@@ -120,7 +122,7 @@ def asked(stream: int, at: float, *names: str, kind: Kind = Kind.CLUSTER) -> Req
         type_url=kind.type_url,
         names=names,
         version="",
-        nonce="",
+        nonce=nonce,
     )
 
 
@@ -230,3 +232,45 @@ def test_last_word(said: dict[str, Any], *, acked: bool) -> None:
     plane: Any = Plane()
     plane.transcript.events = (replace(asked(1, 1.0, "a"), **said),)
     assert Control(plane, None).last_word(NACKED).acked == acked
+
+
+def responded(stream: int, nonce: str, kind: Kind = Kind.CLUSTER) -> Response:
+    return Response(
+        at=0.0,
+        stream=stream,
+        node="",
+        kind=kind,
+        type_url=kind.type_url,
+        version="",
+        nonce=nonce,
+        resources=(),
+    )
+
+
+@pytest.mark.parametrize(
+    ("events", "outdated"),
+    [
+        ("> <1 >1 <2 >2", ""),
+        ("> > <1 >1 >1", ""),  # a subscription changes before the first response, and after it
+        ("> <1 <2 >1 >2", ""),  # the second response came while the first one was answered
+        ("> <1 <2 >1 > >2", "4"),
+        ("> <1 >1 <2 >2 >1", "5"),
+        ("> <1 >1 >7", "3"),  # a nonce of another stream
+        ("> <1 >1 <2 >2 <1 >1", ""),  # the control plane repeats a nonce
+        ("> <1 >1 e> <2e >2e e>", "6"),
+        ("> <1 >1 +> +<2 +>2", ""),  # a new stream begins without a nonce
+    ],
+)
+def test_outdated_requests(events: str, outdated: str) -> None:
+    """`<1` is a response with the nonce 1, `>1` its answer; e: endpoints, +: a second stream."""
+    made = []
+    for text in events.split():
+        stream, kind = 1 + ("+" in text), Kind.ENDPOINTS if "e" in text else Kind.CLUSTER
+        nonce = "".join(letter for letter in text if letter.isdigit())
+        is_request = ">" in text
+        made.append(
+            asked(stream, 0.0, "a", kind=kind, nonce=nonce)
+            if is_request
+            else responded(stream, nonce, kind)
+        )
+    assert outdated_requests(made) == {int(place) for place in outdated.split()}

@@ -7,3 +7,10 @@ no_wrappers = Mutant(
     broken="what comes as a Resource message is taken for a message of another type",
     xds={"is_wrapper": lambda _: False},
 )
+
+nonce_forgotten = Mutant(
+    clause="A27-ADS-02",
+    broken="the nonce of a type is forgotten once nothing of it is subscribed to",
+    xds={"keeps_nonce": lambda is_wanted: is_wanted},
+    issue="https://github.com/grpc/grpc-node/issues/2875",
+)

@@ -1,0 +1,24 @@
+"""ADS: the nonces of requests on one stream."""
+
+from functools import partial
+
+from conformance.judging.declaration import scenario
+from conformance.judging.expectations import AllServedBy, SendsNewestNonce
+from conformance.world import World
+from conformance.xds_config.config import logical_dns, single_locality
+from conformance.xds_config.policies import RoundRobin
+
+
+@scenario("A27-ADS-02", seconds=1)
+async def test_cluster_that_becomes_logical_dns(world: World) -> None:
+    """The name need not resolve: the client only has to need no endpoints."""
+    world.preconditions.aggregates()
+    here, there = await world.addresses(2)
+    await world.serve(single_locality([here], policy=RoundRobin()))
+    await world.demand_served(world.sessions(5))
+    await world.serve(logical_dns(here))
+    await world.attempts.quiet_from_now(why="the client needs no endpoints by then")
+    await world.serve(single_locality([there], policy=RoundRobin()))
+    some = partial(world.call, world.sessions(5))
+    await world.rounds.demand(AllServedBy((there,)), some, why="its cluster is one of EDS again")
+    await world.judge("A27-ADS-02", world.control.asked(), SendsNewestNonce())
