@@ -65,7 +65,9 @@ async def finish(
     is_by_hand = desk is not None and desk.hands is not None
     look = await final_checks(made, item.stash.get(TROUBLE, None))
     error, waited = look.error, look.starved
-    told = facts_of(made) | {"also": () if look.is_void else judge_nonces(item, made)}
+    told = facts_of(made) | {
+        "also": () if look.is_void or look.trouble else judge_nonces(item, made)
+    }
     checks = () if look.is_void else tuple(made.bench.checks)
     record = record_of(item, checks=checks, trouble=look.trouble, **told)
     if any(decision.is_against for decision in record.decisions) and not is_by_hand:
