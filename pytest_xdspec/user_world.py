@@ -14,7 +14,7 @@ from conformance.spec.catalogue import load
 class World(conformance.world.World):
     """What a test works with, alone: a control plane, a fleet, a client, and what was seen of them.
 
-    `serve` gives the client a `Served`, `endpoints` and `addresses` make backends behind gates,
+    `serve` gives the client an `XdsConfig`, `endpoints` and `addresses` make backends behind gates,
     `call` and `start` have it make calls, `until` has it make them over and over until they fit,
     and `attempts`, `states`, `control`, `channels` and `rounds` have all the rest.
     """

@@ -151,7 +151,7 @@ def test_the_page_names_what_there_is() -> None:
 OWN = """
     @pytest_asyncio.fixture(loop_scope="session")
     async def served(world):
-        what = plain(await world.addresses(2), policy=RingHash(minimum=64))
+        what = single_locality(await world.addresses(2), policy=RingHash(minimum=64))
         await world.serve(what)
         return what
 
@@ -165,7 +165,7 @@ OWN = """
 
         async def test_a_clause_that_is_broken(self, world, served):
             calls = await world.call(world.sessions(4))
-            await world.judge("A42-HDR-02", calls, expectations.OnlyAt(("127.0.0.1:1",)))
+            await world.judge("A42-HDR-02", calls, expectations.AllServedBy(("127.0.0.1:1",)))
 
     @pytest.mark.xdspec(needs=("levitation",))
     async def test_a_capability_that_nobody_has(world):
@@ -177,7 +177,7 @@ OWN = """
 
     @pytest.mark.xdspec(knobs={"ring_size_cap": 16})
     async def test_a_knob(world):
-        served = plain(await world.addresses(4), policy=RingHash(minimum=1024)).capped_at(16)
+        served = single_locality(await world.addresses(4), policy=RingHash(minimum=1024)).capped_at(16)
         await world.serve(served)
         world.expect(await world.call(world.sessions(40)), served.mapping())
 
@@ -190,7 +190,7 @@ OWN = """
         assert world.client.name == "nobody"
 
     async def test_a_refused_resource(world):
-        served = plain(await world.addresses(1), policy=RingHash(minimum=2, maximum=1))
+        served = single_locality(await world.addresses(1), policy=RingHash(minimum=2, maximum=1))
         await world.serve(served)
         await world.demand_served(world.sessions(1))
 
