@@ -177,7 +177,8 @@ OWN = """
 
     @pytest.mark.xdspec(knobs={"ring_size_cap": 16})
     async def test_a_knob(world):
-        served = single_locality(await world.addresses(4), policy=RingHash(minimum=1024)).capped_at(16)
+        addresses = await world.addresses(4)
+        served = single_locality(addresses, policy=RingHash(minimum=1024)).capped_at(16)
         await world.serve(served)
         world.expect(await world.call(world.sessions(40)), served.mapping())
 

@@ -17,8 +17,8 @@ SHELF = BuildCache(r"a-\d+", most=3)
 USES = """
 import sys
 from pathlib import Path
-from client_under_test.environments.build_cache import Shelf, made_once
-made_once(Path(sys.argv[1]), Path.mkdir, Shelf("a-.*", 100))
+from client_under_test.environments.build_cache import BuildCache, made_once
+made_once(Path(sys.argv[1]), Path.mkdir, BuildCache("a-.*", 100))
 print("used", flush=True)
 sys.stdin.read()
 """
