@@ -8,7 +8,7 @@ from importlib.resources import files
 from conformance.judging.declaration import AS_ALWAYS, Bootstrap
 
 VARIABLE = "GRPC_XDS_BOOTSTRAP_CONFIG"
-"""The variable of the environment that carries it."""
+"""The environment variable that carries the bootstrap configuration."""
 
 VARIABLES = frozenset({VARIABLE, "GRPC_XDS_BOOTSTRAP"})
 """The variables by which a client can get a bootstrap."""
@@ -19,7 +19,7 @@ LOCALITY = {"region": "xdspec", "zone": "test", "sub_zone": "client"}
 
 
 def bootstrap(address: str, wanted: Bootstrap = AS_ALWAYS) -> str:
-    """The JSON text of a bootstrap configuration with one server, at ``ip:port``."""
+    """Return the JSON text of a bootstrap configuration with one server, at ``ip:port``."""
     server = {
         "server_uri": address,
         "channel_creds": [{"type": "insecure"}],
@@ -47,15 +47,15 @@ WITH_CERTIFICATES = Bootstrap(
         }
     }
 )
-"""An instance for certificates, by which nobody is looked at: channels have no TLS (A29)."""
+"""A certificate provider instance that no channel uses: channels have no TLS (A29)."""
 
 KEEPS_DELETED = "ignore_resource_deletion"
 """The server feature of A53."""
 FAILS_ON_DATA = "fail_on_data_errors"
 WAITS_LONGER = "resource_timer_is_transient_error"
-"""Those of A88."""
+"""The server features of A88."""
 
 
 def with_features(*names: str) -> Bootstrap:
-    """One whose server has these features."""
+    """Return a bootstrap configuration whose server has these features."""
     return Bootstrap(server_features=names)

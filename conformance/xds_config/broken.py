@@ -1,4 +1,4 @@
-"""What may be wrong with the endpoints of a cluster: the same cluster, with that trouble."""
+"""Changes that make a cluster's resources unusable or invalid."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ ClusterChange = Callable[[Cluster], Cluster]
 
 
 def without_localities(cluster: Cluster) -> Cluster:
-    """Its EDS resource has nothing in it."""
+    """Return the cluster with an EDS resource that has no locality."""
     return cluster.placed()
 
 
 def with_empty_localities(cluster: Cluster) -> Cluster:
-    """No locality has an endpoint."""
+    """Return the cluster with localities that have no endpoint."""
     return cluster.placed(*(replace(place, endpoints=()) for place in cluster.localities))
 
 
 def unhealthy(cluster: Cluster, *, priority: int | None = None) -> Cluster:
-    """The same with no endpoint that may be used, in this priority or at all: EDS says so."""
+    """Return the cluster with all endpoints of a priority, or of all priorities, UNHEALTHY."""
     places = (
         place
         if priority not in {None, place.priority}
@@ -42,7 +42,7 @@ def unhealthy(cluster: Cluster, *, priority: int | None = None) -> Cluster:
 
 
 def with_bad_health(cluster: Cluster) -> Cluster:
-    """Each endpoint has a health of which none is used, one after the other (A27)."""
+    """Return the cluster with endpoints whose health statuses in turn are all unusable (A27)."""
     health = itertools.cycle(("UNHEALTHY", "DRAINING", "TIMEOUT", "DEGRADED"))
 
     def sick(place: Locality) -> Locality:
@@ -53,20 +53,20 @@ def with_bad_health(cluster: Cluster) -> Cluster:
 
 
 def with_endpoints(*addresses: str, locality: str = "locality") -> ClusterChange:
-    """No trouble: its only locality has these endpoints."""
+    """Return a change to a cluster: its only locality has these endpoints."""
     return lambda cluster: cluster.placed(Locality(tuple(map(Endpoint, addresses)), locality))
 
 
 def with_clusters_changed(served: XdsConfig, trouble: ClusterChange, *names: str) -> XdsConfig:
-    """The same, but these clusters are so."""
+    """Return the configuration with a change applied to each of the named clusters."""
     return with_clusters(served, *(trouble(served.own(name)) for name in names))
 
 
 def rejected_endpoints(cluster: Cluster) -> Any:
-    """An EDS resource of it that every client refuses.
+    """Return an EDS resource for the cluster that every client rejects.
 
-    No locality has priority 0, which A27 refuses, and there are two categories of drops, of which
-    Envoy supports one.
+    No locality has priority 0, which A27 makes invalid, and there are two drop categories, of
+    which Envoy supports only one.
     """
     behind = (replace(place, priority=place.priority + 1) for place in cluster.localities)
     message = cluster.placed(*behind).endpoints()
@@ -76,9 +76,9 @@ def rejected_endpoints(cluster: Cluster) -> Any:
 
 
 def rejected_cluster(cluster: Cluster) -> Any:
-    """A Cluster resource of its name that every client refuses.
+    """Return a Cluster resource with the cluster's name that every client rejects.
 
-    Its type is STATIC, which A27 refuses, and Envoy does beside an eds_cluster_config.
+    Its type is STATIC, which A27 makes invalid. Envoy rejects STATIC with an eds_cluster_config.
     """
     message = cluster.resource()
     message.ClearField("cluster_type")
@@ -88,5 +88,5 @@ def rejected_cluster(cluster: Cluster) -> Any:
 
 
 def without_resources(served: XdsConfig, kind: Kind, *names: str) -> XdsConfig:
-    """The same, but these resources are never sent."""
+    """Return the configuration without these resources: the control plane never sends them."""
     return replace(served, unsent=(*served.unsent, *((kind, name) for name in names)))

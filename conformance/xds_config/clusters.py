@@ -1,8 +1,8 @@
-"""Clusters: how each finds its endpoints, what it drops and to how many requests it is limited.
+"""Clusters: how each finds its endpoints, which requests it drops and how many it admits.
 
-A27 for EDS, A37 for aggregate and LOGICAL_DNS clusters, A28 for drops, A32 for limits. Clusters
-know each other by name only, so that one may be part of several aggregates, or of itself, or never
-be served.
+A27 for EDS, A37 for aggregate and LOGICAL_DNS clusters, A28 for drops, A32 for limits. A cluster
+refers to others by name only. It may therefore be in several aggregates or in itself, and it may
+name a cluster that is never served.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from fake_control_plane import Locality as LocalityName
 from fake_control_plane import resources
 
 Denominator = Literal["HUNDRED", "TEN_THOUSAND", "MILLION"]
-"""Of xDS's FractionalPercent."""
+"""The denominators of xDS's FractionalPercent."""
 
 
 class Drop(msgspec.Struct, frozen=True):
-    """A category of EDS, and how many of so many requests it drops (A28)."""
+    """A drop category of EDS, and the fraction of requests that it drops (A28)."""
 
     category: str
     numerator: int
@@ -94,20 +94,20 @@ Discovery = Eds | LogicalDns | Aggregate
 
 
 class Cluster(msgspec.Struct, frozen=True, kw_only=True):
-    """A cluster, as CDS and, if it is one of EDS, as EDS has it."""
+    """A cluster: its CDS resource and, if its type is EDS, its EDS resource."""
 
     name: str = CLUSTER
-    """Another one has the client begin anew, with policies that were never used."""
+    """With a different name the client starts over, with LB policies that were never used."""
     discovery: Discovery
     policy: Policy = RingHash()
     is_reported: bool = False
-    """Whether the cluster names a load reporting server: this control plane."""
+    """True if the cluster names this control plane as its load reporting server."""
     metrics: tuple[str, ...] = ()
-    """What of its backends' own is to be reported with its load (A85)."""
+    """The backend metrics that the client must report with the cluster's load (A85)."""
     thresholds: tuple[Threshold, ...] = ()
 
     def words(self, routed: str = "") -> str:
-        """What a reader of a failure needs to know of it, with the words for the routes to it."""
+        """Return a description of the cluster and the routes to it for a failure message."""
         balanced = f"{'LOGICAL_DNS, ' * isinstance(self.discovery, LogicalDns)}{self.policy}"
         wants = f"metrics {listed(self.metrics)}" if self.metrics else ""
         parts = (balanced, routed, str(self.discovery), *map(str, self.thresholds), wants)
@@ -115,40 +115,40 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def localities(self) -> tuple[Locality, ...]:
-        """Its own; an aggregate has none."""
+        """The cluster's own localities; an aggregate has none."""
         return () if isinstance(self.discovery, Aggregate) else self.discovery.localities
 
     @property
     def endpoints_name(self) -> str | None:
-        """The name of its EDS resource, if there is to be one."""
+        """The name of the cluster's EDS resource, or None if its type is not EDS."""
         if isinstance(self.discovery, Eds):
             return self.discovery.service_name or self.name
         return None
 
     def addresses(self) -> tuple[str, ...]:
-        """The first addresses of all endpoints, in the order of EDS."""
+        """Return the first address of every endpoint, in the order of the EDS resource."""
         return tuple(endpoint.address for place in self.localities for endpoint in place.endpoints)
 
     def placed(self, *localities: Locality) -> Cluster:
-        """The same, with other localities.
+        """Return the cluster with these localities in place of its own.
 
         Raises:
-            TypeError: it is no cluster of EDS.
+            TypeError: the cluster's type is not EDS.
         """
         discovery = msgspec.structs.replace(self._eds(), localities=localities)
         return msgspec.structs.replace(self, discovery=discovery)
 
     def known_as(self, service_name: str | None) -> Cluster:
-        """The same, but EDS has it under another name, or its own.
+        """Return the cluster with this EDS service name; None means the name of the cluster.
 
         Raises:
-            TypeError: it is no cluster of EDS.
+            TypeError: the cluster's type is not EDS.
         """
         discovery = msgspec.structs.replace(self._eds(), service_name=service_name)
         return msgspec.structs.replace(self, discovery=discovery)
 
     def resource(self) -> Any:
-        """The CDS resource."""
+        """Return the CDS resource."""
         policy = policy_resource(self.policy)
         match self.discovery:
             case Eds(service_name=service):
@@ -174,10 +174,10 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
         return message
 
     def endpoints(self) -> Any:
-        """The EDS resource.
+        """Return the EDS resource.
 
         Raises:
-            TypeError: it is no cluster of EDS.
+            TypeError: the cluster's type is not EDS.
         """
         discovery = self._eds()
         return resources.endpoints(

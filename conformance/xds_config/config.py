@@ -110,15 +110,15 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
         return {what: resource for what, resource in made.items() if what not in unsent}
 
     def resources(self) -> tuple[Any, ...]:
-        """The resources, to be given to the control plane."""
+        """Return the resources that the control plane sends."""
         return tuple(self.named().values())
 
     def reported_clusters(self) -> tuple[str, ...]:
-        """The names of the clusters whose load is to be reported."""
+        """Return the names of the clusters whose load the client must report."""
         return tuple(cluster.name for cluster in self.clusters if cluster.is_reported)
 
     def route_configuration(self) -> Any:
-        """The RDS resource."""
+        """Return the RDS resource."""
         routes = [
             resources.route(
                 path=route.path,
@@ -211,19 +211,19 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
         return AllEndpointsServe(localities=self.ring_localities(), config=self.config())
 
     def hashed_by(self, *policies: HashPolicy) -> XdsConfig:
-        """The same, with these hash policies on the one route."""
+        """Return the configuration with a single route that has these hash policies."""
         return msgspec.structs.replace(self, routes=(Route(policies, cluster=self.own().name),))
 
     def balanced_by(self, policy: Policy, cluster: str | None = None) -> XdsConfig:
-        """The same, with another LB policy."""
+        """Return the configuration with another LB policy for a cluster."""
         return self._with(msgspec.structs.replace(self.own(cluster), policy=policy))
 
     def capped_at(self, cap: int) -> XdsConfig:
-        """The same, for the oracle of a client with another local cap."""
+        """Return the configuration for the oracle of a client with this local cap on ring sizes."""
         return msgspec.structs.replace(self, cap=cap)
 
     def placed(self, *localities: Locality) -> XdsConfig:
-        """The same, with other localities."""
+        """Return the configuration with other localities in its only cluster."""
         return self._with(self.own().placed(*localities))
 
     def _with(self, changed: Cluster) -> XdsConfig:
@@ -233,12 +233,12 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, clusters=clusters)
 
     def _routed(self, cluster: Cluster) -> str:
-        """The routes to a cluster, in words; one to several is told of the first of them."""
+        """Describe the routes to a cluster; a route to several counts for the first of them."""
         return "; ".join(str(route) for route in self.routes if route.targets()[0] == cluster.name)
 
 
 def with_raw_clusters(served: XdsConfig, *messages: Any) -> XdsConfig:
-    """The same, but the Clusters of these messages' names go out as they stand there."""
+    """Return the configuration with these Cluster messages sent unchanged, as bytes."""
     raw = (
         RawResource(Kind.CLUSTER, message.name, message.SerializeToString()) for message in messages
     )

@@ -1,8 +1,8 @@
-"""What is served, in the words of a client that is no gRPC client. Pure.
+"""Translate resources for a client that is not a gRPC client. Pure.
 
-Scenarios speak gRPC's dialect of xDS, in which much goes without saying. A client whose manifest
-names another dialect is sent the same resources in its own words: what gRPC takes for granted is
-written down, and nothing that a resource says is changed.
+Scenarios write resources in gRPC's dialect of xDS, which leaves much implicit. If the client's
+manifest names another dialect, the control plane sends the same resources with the fields that
+gRPC takes for granted filled in. The meaning of a resource does not change.
 """
 
 from __future__ import annotations
@@ -55,22 +55,23 @@ def _as_it_is(resource: Any) -> Any:
 
 
 def asks_by_name(name: str | None) -> bool:
-    """Whether a client of this dialect is asked for the load of clusters by their names.
+    """Return whether the load reporting server requests clusters of this dialect by name.
 
-    Envoy does not read lrs_server: the load reporting server says what it wants. Asked for all
-    clusters, Envoy tells of its bootstrap's own too, and loses what is sent to a new one before its
-    first interval begins; asked by name it counts from the cluster's beginning.
+    Envoy does not read lrs_server, so the load reporting server must list the clusters. If the
+    server requests all clusters, Envoy also reports those of its bootstrap configuration, and does
+    not count requests to a new cluster before its first interval starts. If the server requests a
+    cluster by name, Envoy counts from the creation of the cluster.
     """
     return name == "envoy"
 
 
 def asks_for_all(name: str | None) -> frozenset[Kind]:
-    """The kinds of resources of which a client of this dialect names none, and is sent all."""
+    """Return the kinds to which a client of this dialect subscribes with a wildcard."""
     return frozenset({Kind.LISTENER, Kind.CLUSTER} if name == "envoy" else ())
 
 
 def envoy(resource: Any) -> Any:
-    """A resource as Envoy, as a proxy, has to be told the same; others than the four stay."""
+    """Return a resource in the form that Envoy, as a proxy, needs; unknown kinds stay as is."""
     for kind, translate in _TO_ENVOY.items():
         if isinstance(resource, kind):
             translated = kind()

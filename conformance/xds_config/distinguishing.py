@@ -1,4 +1,4 @@
-"""What is served and asked so that choices of a client can be told apart."""
+"""Find configurations and calls that distinguish the choices of a client."""
 
 from __future__ import annotations
 
@@ -19,23 +19,26 @@ TO_CHOOSE_FROM = tuple(f"value-{number}" for number in range(20_000))
 
 
 STEPS = (1_000, 4_000, len(TO_CHOOSE_FROM))
-"""So many of them are looked at on all rings before more are: most rings can be told by the first
-few, and where two ways agree all of them are looked at in vain, for half a second."""
+"""How many of these values are tried on all rings before more values are tried.
+
+The first few distinguish most rings. If two ways agree, the search tries all values without
+result, which takes half a second.
+"""
 
 
 def first_distinguished(
     arrangements: Iterable[XdsConfig], choices: Callable[[XdsConfig], Mapping[str, MatchesRing]]
 ) -> tuple[XdsConfig, tuple[dict[str, str], ...]]:
-    """One on whose ring the choices can be told, and headers of calls that tell them.
+    """Return a configuration whose ring distinguishes the choices, and headers of calls for it.
 
-    It is the first of those for which the fewest values have to be looked at, by STEPS.
+    It is the first configuration that needs the fewest values, counted in STEPS.
 
-    Several of these calls tell each way of building the ring from those of another choice.
+    Several of these calls distinguish each way of building the ring from the ways of other choices.
 
     Raises:
-        NoSuchValueError: on none of these rings they can be told.
+        NoSuchValueError: none of these rings distinguishes the choices.
     """
-    untold = NoSuchValueError("There is no ring on which the choices may be told apart.")
+    untold = NoSuchValueError("No ring distinguishes the choices.")
     arrangements = tuple(arrangements)
     ways = functools.cache(lambda at: _ways(choices(arrangements[at])))
     for count in STEPS:
@@ -54,11 +57,12 @@ def _ways(choices: Mapping[str, MatchesRing]) -> dict[str, tuple[Way, ...]]:
 
 
 def keep_entries(before: XdsConfig, after: XdsConfig, *, changed: str) -> bool:
-    """Whether all endpoints but one have as many entries in both, however they are counted.
+    """Return whether every other endpoint has the same number of ring entries before and after.
 
-    The same number means the same entries, as long as each endpoint numbers its own. That no key
-    *moves* between the others would not be enough: an additional entry may lie in an arc of the
-    endpoint that changes, and matter once that one is unreachable.
+    The answer covers every reading of weights and every way to allot entries. An equal number means
+    equal entries, as each endpoint numbers its own. To check that no key *moves* between the other
+    endpoints is not enough: an additional entry may lie in an arc of the changed endpoint, and
+    matter once that endpoint is unreachable.
     """
     for reading in get_args(WeightReading):
         for allotment in get_args(Allotment):

@@ -17,11 +17,11 @@ def or_unset(value: object) -> object:
 
 
 def shortened(name: str) -> str:
-    """A name, of which a long one is cut."""
+    """Return a name, cut if it is long."""
     return name if len(name) <= LONGEST else f"{name[:LONGEST]}... ({len(name)} characters)"
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names, of which not too many are told."""
+    """Return a list of names as text; a long list ends with the number of names left out."""
     told = ", ".join(map(shortened, names[:MOST_LISTED]))
     return f"{told} and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else told

@@ -8,12 +8,12 @@ from conformance.xds_config.config import XdsConfig
 
 
 def admits(served: XdsConfig, cluster: str, *, in_flight: int = 0) -> RequestsAdmitted:
-    """Of streams begun one after another, as many open as this cluster lets through.
+    """Expect that a cluster admits as many streams, started one after another, as its limit.
 
     Args:
-        served: what is served.
-        cluster: the name of the one to whose endpoints they go.
-        in_flight: how many others are open, and counted with them.
+        served: the configuration.
+        cluster: the name of the cluster to whose endpoints the streams go.
+        in_flight: the number of other open requests that count towards the limit.
     """
     return RequestsAdmitted(
         thresholds=tuple(

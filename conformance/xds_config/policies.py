@@ -18,7 +18,7 @@ class RingHash(msgspec.Struct, frozen=True, tag="RING_HASH"):
     hash_function: str | int | None = "XX_HASH"
     """A name of the enum, or a number that it does not have."""
     has_config: bool = True
-    """Whether ``ring_hash_lb_config`` is there at all."""
+    """False leaves ``ring_hash_lb_config`` out."""
 
     def __str__(self) -> str:
         if not self.has_config:

@@ -60,26 +60,26 @@ def ring_hash_of_another_function() -> bytes:
 
 
 def random_subsetting(size: int) -> bytes:
-    """An entry of RandomSubsetting (A68), which our protos do not have: turns for so many."""
+    """Return an entry of RandomSubsetting (A68), not in our protos, with round_robin as child."""
     subset = field(1, wrappers_pb2.UInt32Value(value=size).SerializeToString())
     child = field(2, field(POLICY, field(EXTENSION, round_robin())))
     return entry(f"{TYPE}/{RANDOM_SUBSETTING}".encode(), subset + child)
 
 
 def unknown() -> bytes:
-    """An entry of a type that nobody has."""
+    """Return an entry of a type that no client supports."""
     return entry(f"{TYPE}/xdspec.NobodyHasThisPolicy".encode())
 
 
 def struct(policy: str, value: bytes) -> bytes:
-    """An entry of TypedStruct: a config with one field, which has the bytes of a Value."""
+    """Return an entry of TypedStruct: a config with one field, which has the bytes of a Value."""
     config = field(1, field(1, KEY) + field(2, value))
     body = field(1, f"{TYPE}/{policy}".encode()) + field(2, config)
     return entry(f"{TYPE}/{TYPED_STRUCT}".encode(), body)
 
 
 def nested(levels: int) -> bytes:
-    """So many lists in one another, as the bytes of a Value."""
+    """Return lists nested to this depth, as the bytes of a Value."""
     value = struct_pb2.Value(null_value=struct_pb2.NULL_VALUE).SerializeToString()
     for _ in range(levels):
         value = field(struct_pb2.Value.LIST_VALUE_FIELD_NUMBER, field(1, value))
@@ -87,5 +87,5 @@ def nested(levels: int) -> bytes:
 
 
 def text(length: int) -> bytes:
-    """A text of this length, as the bytes of a Value."""
+    """Return a string of this length, as the bytes of a Value."""
     return field(struct_pb2.Value.STRING_VALUE_FIELD_NUMBER, b"x" * length)

@@ -1,7 +1,7 @@
-"""Lists of ``load_balancing_policy`` (A52), in the words of protobuf's text format.
+"""Lists of ``load_balancing_policy`` (A52), in protobuf's text format.
 
-What the text format can say goes further than what builders say: entries without a config, names
-that belong to another type, bytes that are no message.
+The text format can express more than message builders: entries without a config, names that
+belong to another type, bytes that are not a message.
 """
 
 from __future__ import annotations
@@ -103,10 +103,10 @@ def typed_struct(
 
 
 def nested(levels: int) -> str:
-    """An entry of turns, within WrrLocality, so that there are so many lists in one another."""
+    """Return an entry of RoundRobin within WrrLocality, nested to this number of policy lists."""
     return round_robin() if levels == 1 else in_localities(nested(levels - 1))
 
 
 def unknown() -> str:
-    """An entry of a type that nobody has."""
+    """Return an entry of a type that no client supports."""
     return entry(given_bytes(f"{TYPE}/xdspec.NobodyHasThisPolicy"))

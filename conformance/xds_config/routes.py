@@ -18,7 +18,7 @@ from conformance.spec.oracles.request_hash import (
 from fake_control_plane import resources
 
 CLUSTER = "cluster"
-"""The name of a cluster that is given no other."""
+"""The default name of a cluster."""
 
 SESSION = "session"
 """The metadata key that most scenarios hash."""
@@ -50,7 +50,7 @@ class Route(msgspec.Struct, frozen=True):
         return f"{words}, to {', '.join(weights)}" if self.weighted_clusters else words
 
     def targets(self) -> tuple[str, ...]:
-        """The names of the clusters that it leads to."""
+        """Return the names of the clusters that the route leads to."""
         return tuple(self.weighted_clusters) or (self.cluster,)
 
 
@@ -80,11 +80,11 @@ UNSUPPORTED: dict[UnsupportedKind, Callable[..., Any]] = {
     "filter_state": partial(resources.hash_filter_state, "some.other.key"),
     "unset": _unset,
 }
-"""The resource of each kind of policy that gives no hash."""
+"""Builders for each kind of hash policy that gives no hash."""
 
 
 def hash_policy_resource(policy: HashPolicy) -> Any:
-    """The route's hash policy that the oracle's value stands for."""
+    """Return the xDS hash policy for an oracle's hash policy."""
     match policy:
         case HeaderPolicy():
             return resources.hash_header(

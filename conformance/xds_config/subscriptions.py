@@ -1,8 +1,8 @@
-"""What a right client asks for, given what is served: pure, by following names from the listener.
+"""Compute a conforming client's subscriptions by following names from the listener. Pure.
 
-A client subscribes to what it has been led to, and to nothing else (xDS protocol, "How the client
-specifies what resources to return"): a route leads to clusters, an aggregate to those that it is
-made of (A37), and a cluster of EDS to its endpoints.
+A client subscribes to the resources that others refer to, and to nothing else (xDS protocol, "How
+the client specifies what resources to return"). A route refers to clusters, an aggregate to its
+underlying clusters (A37), and an EDS cluster to its endpoints.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ Asked = frozenset[tuple[Kind, str]]
 
 
 def subscriptions(served: XdsConfig) -> Asked:
-    """The resources that a client asks for once it has all that it can get of them.
+    """Return the resources that a client subscribes to once it has all that are available.
 
-    Some of them may not be served. Nothing follows from those, nor from one that is given as bytes:
-    whether a client can read these, nobody says here.
+    The control plane may not serve some of them. Those lead to no further resources, nor does a
+    resource sent as raw bytes: this function cannot say whether a client can read it.
     """
     given = {(resource.kind, resource.name) for resource in served.given}
     asked = {(Kind.LISTENER, LISTENER)}

@@ -19,9 +19,9 @@ USED = frozenset({"UNKNOWN", "HEALTHY"})
 
 
 def known_clusters(served: XdsConfig) -> dict[str, cluster_tree.Cluster]:
-    """All clusters that a client can get to know; one that is given as bytes counts as refused.
+    """Return all clusters that a client can receive; one sent as raw bytes counts as rejected.
 
-    Whether a client can read those, nobody says here.
+    This function cannot say whether a client can read the raw bytes.
     """
     unsent = set(served.unsent)
     given = {resource.name for resource in served.given if resource.kind is Kind.CLUSTER}
@@ -46,7 +46,7 @@ def _known(cluster: Cluster) -> cluster_tree.Cluster:
 def endpoints_by_priority(
     served: XdsConfig, used: frozenset[str] = USED
 ) -> dict[str, tuple[tuple[str, ...], ...]]:
-    """The addresses of each leaf's usable endpoints, by priority."""
+    """Return the addresses of each leaf's usable endpoints, by priority."""
     unsent = set(served.unsent)
     return {
         cluster.name: _priorities(cluster, used)
@@ -66,7 +66,7 @@ def _priorities(cluster: Cluster, used: frozenset[str]) -> tuple[tuple[str, ...]
 
 
 def in_tree_order(served: XdsConfig, root: str) -> LeafOrder:
-    """First attempts at the endpoints below a root, in the order of its leaves."""
+    """Expect first attempts at the endpoints below a root in the order of its leaves."""
     return LeafOrder(
         root=root, clusters=known_clusters(served), endpoints=endpoints_by_priority(served)
     )
@@ -80,14 +80,14 @@ def at_the_first(
     as_a_whole: bool = False,
     degraded: bool = False,
 ) -> FirstUsablePriority:
-    """Calls at the first priority below a root of which some endpoint has not failed.
+    """Expect calls at the first priority below a root with an endpoint that has not failed.
 
     Args:
-        served: all that there is.
-        root: of the tree.
+        served: the configuration.
+        root: the root of the tree.
         failed: endpoints that have failed.
-        as_a_whole: a tree fails of which any cluster is missing or refused.
-        degraded: where there is no other endpoint, those that are said to be degraded are used.
+        as_a_whole: if any cluster is missing or rejected, the whole tree fails.
+        degraded: if no other endpoint is usable, use those with health DEGRADED.
     """
     clusters, endpoints = known_clusters(served), endpoints_by_priority(served)
     if degraded and not cluster_tree.first_usable(root, clusters, endpoints):
@@ -104,12 +104,12 @@ def at_the_first(
 def subscriptions_of(
     served: XdsConfig, kind: Literal["CLUSTER", "ENDPOINTS"], *, ever: bool = False
 ) -> SubscribesTo:
-    """Requests for just what the trees of all routes take."""
+    """Expect requests for exactly the resources that the trees of all routes need."""
     roots = tuple(dict.fromkeys(name for route in served.routes for name in route.targets()))
     return SubscribesTo(kind=kind, roots=roots, clusters=known_clusters(served), ever=ever)
 
 
 def with_clusters(served: XdsConfig, *clusters: Cluster) -> XdsConfig:
-    """The same with these clusters, in the place of those of their names, or beside the others."""
+    """Return the configuration with these clusters added; they replace those of equal name."""
     made = {cluster.name: cluster for cluster in (*served.clusters, *clusters)}
     return msgspec.structs.replace(served, clusters=tuple(made.values()))

@@ -1,7 +1,7 @@
-"""Resources that are good but for a change: one a row, in the words of protobuf's text format.
+"""Valid resources with a single change each, in protobuf's text format.
 
-What the text format can say goes further than what builders say: numbers that no enum has, a
-Duration out of its range, an Any whose bytes are no message.
+The text format can express more than message builders: unknown enum values, a Duration out of
+range, an Any whose bytes are not a message.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ TYPE: Final = "type.googleapis.com"
 
 
 class ClusterVariant(msgspec.Struct, frozen=True):
-    """A change of a good resource, and the clause that says what becomes of it."""
+    """A change to a valid resource, and the clause that specifies the result."""
 
     clause: str
     more: str = ""
-    """In text format: set on top of what is there; what is repeated is appended."""
+    """Fields to merge, in text format; repeated fields are appended."""
     less: str = ""
-    """The field that is taken away before that."""
+    """The field to clear before the merge."""
     within: str = ""
-    """The message in which both are done: a path of fields, of what is repeated to the first."""
+    """The path of fields to the message to change; a repeated field means its first element."""
     otherwise: tuple[str, ...] = ()
-    """Editions by which it is taken where others have it refused, or the other way round."""
+    """Editions whose verdict (accept or reject) differs from that of the others."""
 
     def __str__(self) -> str:
-        """What a reader of a failure needs to know of it."""
+        """Return a description of the change for a failure message."""
         place = f"in {self.within} " if self.within else ""
         parts = (f"without {self.less}" * bool(self.less), f"with {self.more}" * bool(self.more))
         words = " and ".join(filter(None, parts))
         return " ".join(f"but {place}{words}".split()) if words else "as it is"
 
     def of(self, good: Any) -> Any:
-        """The resource, changed."""
+        """Return a changed copy of the resource."""
         changed = type(good)()
         changed.CopyFrom(good)
         place: Any = changed
@@ -56,28 +56,28 @@ class ClusterVariant(msgspec.Struct, frozen=True):
 
 
 class RawClusterVariant(msgspec.Struct, frozen=True):
-    """A good Cluster with bytes behind it, which may be more than text says, or no message."""
+    """A valid Cluster followed by raw bytes, which need not be a valid message."""
 
     clause: str
     told: str
-    """What they are, in words."""
+    """A description of the bytes."""
     body: bytes
 
     def __str__(self) -> str:
-        """What a reader of a failure needs to know of it."""
+        """Return a description of the change for a failure message."""
         return f"but with {self.told}, {len(self.body)} bytes"
 
     def of(self, cluster: Any) -> RawResource:
-        """The Cluster, with these bytes."""
+        """Return the Cluster with these bytes appended."""
         body = cluster.SerializeToString() + self.body
         return RawResource(Kind.CLUSTER, cluster.name, body)
 
 
 def packed(message: str, fields: str = "") -> str:
-    """An Any in text format, by the name of its message."""
+    """Return an Any in text format, by the name of its message."""
     return f"typed_config {{ [{TYPE}/{message}] {{ {fields} }} }}"
 
 
 def given_bytes(type_url: str, body: str = "") -> str:
-    """An Any in text format, by its type_url and what it holds."""
+    """Return an Any in text format, by its type_url and value bytes."""
     return f"typed_config {{ type_url: '{type_url}' value: '{body}' }}"
