@@ -42,16 +42,16 @@ class Badge(msgspec.Struct, frozen=True, rename="camel"):
     message: str
     """The right half."""
     color: str
-    """Of the right half: one of the above."""
+    """The color of the right half: one of the constants above."""
     schema_version: int = 1
 
 
 class NoBadge(Exception):
-    """The reports do not say of whom it is to be; the text says why."""
+    """The reports do not determine the client of the badge; the message says why."""
 
 
 class BadgeRuns(NamedTuple):
-    """What reports say of one client."""
+    """The runs of one client in several reports."""
 
     client: str
     runs: tuple[Run, ...]
@@ -98,10 +98,10 @@ def _is_of(left: NotRun, client: str | None) -> bool:
 
 
 def badge(told: BadgeRuns, *, label: str | None = None) -> Badge:
-    """Of a client as a whole: whether it conforms, as its runs ended.
+    """Return a badge that shows whether a client conforms, by the exit codes of its runs.
 
     Args:
-        told: what reports say of it.
+        told: the runs of the client.
         label: the left half; None: "xDS" and the client.
     """
     message, colour = _verdict(told.runs)
@@ -111,13 +111,13 @@ def badge(told: BadgeRuns, *, label: str | None = None) -> Badge:
 def badge_of_document(
     told: BadgeRuns, document: str, clauses: Collection[str], *, label: str | None = None
 ) -> Badge:
-    """Of one document: how many of the clauses that were judged pass.
+    """Return a badge that shows how many judged clauses of one document pass.
 
-    What nobody is failed for, or is not asked of the client, is not counted; what is blocked by a
-    failure, or could not be judged for trouble, is, and does not pass.
+    Clauses that leave a choice and skipped clauses are not counted. A clause that a failure blocks,
+    or that an error kept from being judged, is counted and does not pass.
 
     Args:
-        told: what reports say of the client.
+        told: the runs of the client.
         document: such as a42.
         clauses: those of the document.
         label: the left half; None: the document and the client.

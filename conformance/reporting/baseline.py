@@ -1,8 +1,8 @@
 """The baseline: failures of a client that are known, exactly. Pure but for reading the file.
 
-A failure is that of a clause in one scenario, and of what was seen there: of the same clause in
-another scenario, or by other words, it is a new one. An expected failure that does not come fails
-the run too: a baseline that nobody has to keep true would be an amnesty.
+An entry names a clause, a scenario and the observation. A failure of the same clause in another
+scenario, or with another observation, is new. An expected failure that does not occur fails the run
+too: otherwise a stale entry would excuse the failure for ever.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class BadBaseline(Exception):
 
 
 class _Said(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What an entry of the file says of each of its clauses."""
+    """The fields that an entry of the file shares among its clauses."""
 
     clause: str
     reason: Reason
@@ -63,7 +63,7 @@ class _Said(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     versions: str = ""
     """A version range, as in ``>=1.54,<1.60``; empty means every version."""
     variants: tuple[str, ...] = ()
-    """Only with these variants; ``""`` stands for none of them. Empty means all."""
+    """Only with these variants; ``""`` is the client without a variant. Empty means all."""
     sometimes: str = ""
     """For a race of the client: how often it was seen, in how many runs. Then its absence is no
     surprise; empty means that it is seen every time. Where it begins as in ``once in 30 runs`` or
@@ -75,7 +75,7 @@ class _Said(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 SOON = timedelta(days=14)
-"""So long before its end an entry is told of: time to mend the client, or to say why not yet."""
+"""How long before its end a run reports an entry: time to fix the client or to extend the entry."""
 
 
 class Entry(_Said, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -90,16 +90,16 @@ class Entry(_Said, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The clause whose entry has the same cause, if that is where it is written."""
 
     def is_over(self, today: date) -> bool:
-        """Whether it is known no more."""
+        """Return whether the entry's last day has passed."""
         return self.until is not None and self.until < today
 
     def applies_to(self, version: str, variant: str | None) -> bool:
-        """Whether the entry speaks of this version and variant."""
+        """Return whether the entry covers this version and variant."""
         inside = is_within(version, self.versions)
         return inside and (not self.variants or (variant or "") in self.variants)
 
     def knows(self, scenario: str, decision: Decision) -> bool:
-        """Whether a decision of this scenario is the failure that the entry speaks of."""
+        """Return whether a decision of this scenario is the failure that the entry describes."""
         return (
             decision.verdict is Verdict.FAIL
             and decision.clause == self.clause
@@ -117,7 +117,7 @@ FORMER: Final[tuple[tuple[str, str], ...]] = (
 
 
 def current(finding: str) -> str:
-    """Return a finding, or a piece of one, in the words of this version of the suite."""
+    """Return a finding, or a piece of one, as this version of the suite writes it."""
     for former, now in FORMER:
         finding = finding.replace(former, now)
     return finding
@@ -159,7 +159,7 @@ def several(scenarios: str | tuple[str, ...]) -> tuple[str, ...]:
 
 
 class Fixed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a baseline below knows, and what is not so of the client that somebody runs."""
+    """A failure in the client's own baseline that the user's build of the client does not show."""
 
     clause: str
     scenario: Text | Scenarios
@@ -321,7 +321,7 @@ def no_scenario(name: str, scenarios: Collection[str]) -> str:
 
 
 def marked(record: Record, entries: Collection[Entry]) -> Record:
-    """The same, but its failures that the baseline knows marked as expected."""
+    """Return a record with the failures that the baseline lists marked as expected."""
     decisions = tuple(
         msgspec.structs.replace(decision, expected=True)
         if any(entry.knows(record.scenario, decision) for entry in entries)
@@ -334,9 +334,9 @@ def marked(record: Record, entries: Collection[Entry]) -> Record:
 def applying(
     entries: Collection[Entry], version: str, variant: str | None, released: str | None = None
 ) -> tuple[Entry, ...]:
-    """Return the entries that speak of a version and variant.
+    """Return the entries that cover a version and variant.
 
-    Of a version that is not released those are the entries of the newest one that is known before.
+    An unreleased version uses the entries of the newest known version before it.
 
     Args:
         entries: of a baseline.

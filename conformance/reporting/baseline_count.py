@@ -85,7 +85,7 @@ def counted(entries: Iterable[Entry], runs: Sequence[Run]) -> Iterator[Counted]:
 
 
 def _is_shown(entry: Entry, run: Run) -> bool | None:
-    """Whether a run shows the failure; None where it speaks of another, or does not judge it."""
+    """Return whether a run shows the failure; None if the entry or the run does not cover it."""
     if not entry.applies_to(run.client.version, run.client.variant):
         return None
     judged = [
@@ -121,7 +121,7 @@ def _number(word: str | None) -> int | None:
 
 
 LONGEST: Final = 6
-"""Digits: nobody has made so many runs, and counting by such numbers takes its time."""
+"""Digits of a count, as a bound: a larger number is a typing error, and slow to compute with."""
 
 
 def _judged(then: Rate | None, now: Rate) -> Judgement:

@@ -26,7 +26,7 @@ VARYING: Final = re.compile(r"\(keys [^)]*\)|\S*\d\S*|\n")
 building a ring comes nearest to one that fits none: on other ports it is another."""
 LOCAL: Final = "127.0.0.1:"
 LONGEST: Final = 300
-"""Of what an entry written here tells for people."""
+"""Characters of an observation in an entry that is written here."""
 
 
 class Refused(Exception):
@@ -34,7 +34,7 @@ class Refused(Exception):
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person says of the clauses that fail anew."""
+    """The user's explanations and issue links for clauses that newly fail."""
 
     explanations: Mapping[str, str] = {}
     """By clause: why the client fails."""
@@ -137,7 +137,7 @@ def _without_untrue(written: AoT, runs: Sequence[Run]) -> Iterator[str]:
 
 
 def _shown(entry: Entry, name: str, runs: Iterable[Run]) -> Iterator[_Shown]:
-    """Whether the failure is there, of each run that the entry speaks of and that judged it."""
+    """Yield, for each run that the entry covers and that judged the clause, whether it failed."""
     for run in runs:
         if not entry.applies_to(run.client.version, run.client.variant):
             continue
@@ -178,7 +178,7 @@ def _bounded(table: Table, clause: str, seen: Sequence[Sequence[_Shown]]) -> Ite
 
 
 def _limits(clause: str, shown: Iterable[_Shown]) -> dict[str, Any]:
-    """What an entry says of where it holds, from where it was seen and where not."""
+    """Return the versions and variants of an entry, from the runs that show the failure or not."""
     shown = [*shown]
     there = {observation.client for observation in shown if observation.is_there}
     not_there = {observation.client for observation in shown if not observation.is_there}
@@ -251,7 +251,7 @@ def _with_new(written: AoT, runs: Sequence[Run], said: Said) -> Iterator[str]:
     found = _new_failures(runs)
     if unexplained := sorted({clause for clause, *_ in found} - set(said.explanations)):
         hint = f"explain it by the client's source or the text: --explanation '{unexplained[0]}=…'"
-        raise Refused(f"{', '.join(unexplained)} fail{'s' * (len(unexplained) == 1)} anew: {hint}")
+        raise Refused(f"no explanation for new failures of {', '.join(unexplained)}: {hint}")
     for (clause, reason, shows), shown in found.items():
         scenarios = sorted({scenario.id for _, scenario, _ in shown})
         _, best, decision = min(shown, key=lambda pair: pair[1].id)

@@ -1,10 +1,10 @@
-"""Which version is looked at next, so that few are until it is known where something changed. Pure.
+"""Choose which version to run next, to find the last change in few runs. Pure.
 
-Versions are numbers in their order, from 0. Of each it may be known what it does, or that nobody
-can tell. What is sought is the last change: the two neighbours of which the later does what the
-last version does, and the earlier does not. Each look halves the versions between them. So whatever
-was not looked at is taken to do what those around it do, which may be wrong of a version in which
-something came and went again.
+Versions are numbered in order, from 0. The result of a version is known, unknown, or cannot be
+determined. The search is for the last change: two adjacent versions of which the later behaves like
+the last version and the earlier does not. Each run halves the versions between them. A version that
+was not run is assumed to behave like the versions around it. This is wrong for a version in which a
+change appeared and was reverted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 
 
 class Untold(msgspec.Struct, frozen=True):
-    """Nobody can tell what this version does."""
+    """The behavior of this version cannot be determined."""
 
     why: str
 
@@ -32,7 +32,7 @@ class Bisection(msgspec.Struct, frozen=True):
     """What is known so far."""
 
     count: int
-    """Of the versions."""
+    """The number of versions."""
     known: Mapping[int, str | Untold] = {}
     """By version: what it does, in words that are equal where that is the same."""
 
@@ -55,16 +55,16 @@ class Bisection(msgspec.Struct, frozen=True):
 
     @property
     def untold_end(self) -> int | None:
-        """The last or first version, if it was looked at and nobody can tell what it does."""
+        """Return the last or first version, if it ran without a usable result."""
         ends = (self.count - 1, 0)
         return next((index for index in ends if isinstance(self.known.get(index), Untold)), None)
 
     @property
     def next(self) -> int | None:
-        """The version to look at now; None if no look at one tells more of the last change.
+        """Return the version to run next; None if no run can narrow down the last change.
 
-        First the last and the first version. If of one of them nobody can tell what it does, there
-        is nothing that the others could be held against.
+        The last and the first version come first. If one of them has no usable result, the other
+        versions have nothing to be compared with.
         """
         if self.untold_end is not None:
             return None

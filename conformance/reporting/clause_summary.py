@@ -1,4 +1,4 @@
-"""What a report says of a clause, but for what differs from run to run; how that becomes another.
+"""Summarize a clause's result without the details that vary between runs; classify its changes.
 
 Pure.
 """
@@ -30,18 +30,18 @@ class Kind(StrEnum):
 
 
 class ClauseSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """What a report says of a clause, but for words and times that differ from run to run."""
+    """The result of a clause, without the texts and times that vary between runs."""
 
     verdict: Verdict
     reason: Reason | None = None
     edition: str | None = None
     """The wording that the client was judged by."""
     editions: tuple[str, ...] = ()
-    """Of a client seen to follow another wording: those that fit."""
+    """The wordings that fit, if the client was seen to follow another one."""
     choices: tuple[str, ...] = ()
-    """Of a clause that leaves a choice: what was seen."""
+    """The choices that were observed, if the clause leaves one."""
     expected: bool = False
-    """Whether the baseline knew of the failure."""
+    """True if the baseline lists the failure."""
 
     def __str__(self) -> str:
         about = [self.reason.value] if self.reason else []

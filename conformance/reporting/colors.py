@@ -1,4 +1,4 @@
-"""The colour of a verdict, wherever a person reads one."""
+"""The color of each verdict on a terminal."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ COLOURS = {
 
 
 def painted(verdict: Verdict, text: str | None = None) -> str:
-    """A verdict in its colour."""
+    """Return a verdict, or another text, as markup in the verdict's color."""
     return f"[{COLOURS[verdict]}]{escape(text or verdict.value)}[/]"

@@ -176,7 +176,7 @@ STYLES = {
 
 
 def _line(clause: Clause, result: ClauseResult, known: str) -> str:
-    """Return a clause in one line: its verdict, its title, and what there is to say of it."""
+    """Return a clause in one line: its verdict, its title, and a note if it needs one."""
     said = result.verdict.value + (f" ({result.reason.value})" if result.reason else "")
     said += " known" if result.expected else ""
     more = ""
@@ -267,7 +267,7 @@ def _document_lines(run: Run, catalogue: Catalogue) -> Iterator[str]:
 
 
 COLUMNS = ("pass", "fail", "known", "error", "seen", "skip")
-"""Of the table by document: verdicts, with failures that the baseline knows apart."""
+"""Columns of the table by document: verdicts; known failures have a column of their own."""
 
 
 def ring_keys(run: Run) -> Iterator[str]:

@@ -23,7 +23,7 @@ from conformance.runner import atomic_files
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """A clause, or what one scenario says of it, that differs."""
+    """A difference in a clause, or in one scenario's result for it."""
 
     kind: Kind
     old: ClauseSummary | None
@@ -48,7 +48,7 @@ class ClientDifference(msgspec.Struct, frozen=True, kw_only=True):
     """None where it is in the new report only."""
     new: ClientId | None
     compared: int
-    """So many clauses are in one of the reports, or both."""
+    """The number of clauses in either report."""
     clauses: tuple[ClauseDifference, ...]
 
     @property
@@ -71,12 +71,12 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether both reports have the same clients, and say the same of each."""
+        """Return whether both reports have the same clients with the same results."""
         return not any(client.clauses or not (client.old and client.new) for client in self.clients)
 
     @property
     def is_worse(self) -> bool:
-        """Whether the new report should stop a change: see `exit codes` in the README."""
+        """Return whether the new report should stop a change: see `exit codes` in the README."""
         return any(
             not client.new or any(_is_worse(clause) for clause in client.clauses)
             for client in self.clients
@@ -151,7 +151,7 @@ def markdown(found: Diff) -> Iterator[str]:
 
 
 OPEN = 20
-"""So many lines of a comment are read; a longer table is folded."""
+"""Lines of the longest table that a comment shows open; a longer one is folded."""
 
 
 def _worst_first(clauses: Iterable[ClauseDifference]) -> Sequence[ClauseDifference]:

@@ -31,7 +31,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     places: tuple[FailedDecision, ...]
     """The most basic one first."""
     is_fatal: bool
-    """Whether one of them alone makes a run fail without ``--strict``."""
+    """True if at least one of them makes a run fail without ``--strict``."""
 
     @property
     def first(self) -> FailedDecision:
@@ -50,7 +50,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ended_early(self) -> bool:
-        """Whether something ended these scenarios before they compared anything."""
+        """Return whether the scenarios ended before they compared anything."""
         return not self.first.decision.wanted
 
     def of(self, clause: str) -> tuple[FailedDecision, ...]:

@@ -54,9 +54,9 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     chance: float | None = None
     """How likely such counts are if both sides are alike; None if each side was always the same."""
     varies: bool = False
-    """Whether one run showed several choices of the client, and the other run some of them."""
+    """True if one run showed several choices of the client, and the other run some of them."""
     is_fatal: bool = False
-    """Whether it alone closes the gate."""
+    """True if this change alone closes the gate."""
 
     @property
     def is_luck(self) -> bool:
@@ -88,7 +88,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     unchanged: dict[Verdict, int]
     """Clauses of which both sides show the same, by verdict."""
     known: int
-    """Of those that fail unchanged: how many the baseline knows."""
+    """How many of the unchanged failures the baseline lists."""
     left_out: tuple[str, ...] = ()
     """Clauses that were selected, but left out by ``--quick``."""
 
@@ -234,8 +234,8 @@ def _clauses(differ: Sequence[ClauseDifference]) -> set[str]:
 def _differences(base: Run, head: Run) -> Sequence[ClauseDifference]:
     """Return the clauses that differ, what is broken first.
 
-    Whether a baseline knows a failure is no difference, since the client did the same. Nor is a
-    clause that only another failure keeps from being judged.
+    A failure that only one baseline lists is no difference, since the client did the same. Neither
+    is a clause that could not be judged because of another failure.
     """
     order = [*Kind]
     found = [
@@ -371,7 +371,7 @@ def shown(run: Run) -> Shown:
 
 
 def lines(found: Gate, head: Run, catalogue: Catalogue, repeat: str) -> Iterator[str]:
-    """Return what there is to say, in a screen.
+    """Return the result of the comparison, in about one screen.
 
     Args:
         found: what was compared.

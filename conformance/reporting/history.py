@@ -21,7 +21,7 @@ NOT_THERE: Final = "-"
 
 
 class Times(msgspec.Struct, frozen=True, kw_only=True):
-    """What was told of a clause, and in how many runs of the version."""
+    """A result of a clause, and the number of the version's runs that had it."""
 
     told: ClauseSummary
     runs: int
@@ -39,7 +39,7 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VerdictChange(msgspec.Struct, frozen=True, kw_only=True):
-    """Of two versions, with none between them that judged the clause: what differs."""
+    """A difference between two versions, with no version between them that judged the clause."""
 
     kind: Kind
     before: str
@@ -56,7 +56,7 @@ class ClauseHistory(msgspec.Struct, frozen=True, kw_only=True):
     """A clause."""
 
     versions: tuple[tuple[Times, ...], ...]
-    """Of each version what was told, the worst first; empty where no run has the clause."""
+    """The results of each version, the worst first; empty if no run has the clause."""
     changes: tuple[VerdictChange, ...]
 
 
@@ -65,11 +65,11 @@ class Bisected(msgspec.Struct, frozen=True, kw_only=True):
 
     clause: str
     change: VerdictChange | None
-    """None if it is the same in all versions that were looked at, or cannot be told."""
+    """None if all versions that ran agree, or if the result cannot be determined."""
     between: dict[str, str]
-    """Versions between the two of that change, and why nobody can tell what they do."""
+    """Versions between the two of that change, and why they have no usable result."""
     untold_end: str | None
-    """The last or first version, if it was looked at and nobody can tell what it does."""
+    """The last or first version, if it ran without a usable result."""
     earlier: tuple[VerdictChange, ...]
     """Changes before it, with whatever is between their two versions not looked at."""
     looked_at: dict[str, str]
@@ -127,7 +127,7 @@ def history(
 
 
 def _lasting(run: Run) -> dict[str, ClauseSummary]:
-    """What a run says of the client: by which edition and what a baseline knew is not of it."""
+    """Return the results that describe the client: without the edition and the baseline."""
     return {
         name: msgspec.structs.replace(result, edition=None, expected=False)
         for name, result in by_clause(run.clauses).items()
@@ -156,7 +156,7 @@ def _changes(labels: Sequence[str], cells: Sequence[tuple[Times, ...]]) -> Itera
 
 
 def judged(cell: Iterable[Times]) -> tuple[Times, ...]:
-    """The same without errors."""
+    """Return the results that are no errors."""
     return tuple(entry for entry in cell if entry.told.verdict is not Verdict.ERROR)
 
 
@@ -177,9 +177,9 @@ def bisection(seen: History, clause: str) -> Bisection:
 
 
 def _state_of(cell: Sequence[Times]) -> str | Untold:
-    """What a version does, in words that are equal for versions between which nothing changed.
+    """Return a version's behavior as a text that is equal for versions that behave alike.
 
-    How a client fails is left out: what one cause breaks is told by other words from run to run.
+    The text does not say how a client fails: the findings of one cause vary from run to run.
     """
     if not cell:
         return Untold("no run of it has the clause")
@@ -233,7 +233,7 @@ def bisected(seen: History, clause: str) -> Bisected:
 
 
 def in_words(cell: Sequence[Times]) -> str:
-    """What was told of a clause in all runs of a version."""
+    """Return the results of a clause in all runs of a version, as text."""
     if len(cell) == 1:
         return str(cell[0].told)
     return (
@@ -243,7 +243,7 @@ def in_words(cell: Sequence[Times]) -> str:
 
 
 def _short(cell: Sequence[Times]) -> str:
-    """The same in a word."""
+    """Return the worst result of a clause in a version, as one word and a count."""
     if not cell:
         return NOT_THERE
     worst = cell[0].told.verdict
@@ -275,7 +275,7 @@ def lines(seen: History) -> Iterator[str]:
 
 
 def markdown(seen: History) -> Iterator[str]:
-    """The same as Markdown."""
+    """Return the history of a client as Markdown."""
     changed = seen.changed
     yield f"### xdspec: {escaped(_head(seen))}"
     yield from ("", *(f"- {escaped(line)}" for line in _not_run(seen.versions)))
@@ -317,11 +317,11 @@ def bisected_lines(found: Bisected, client: str) -> Iterator[str]:
     """What bisecting has found, and what it leaves open."""
     change, end = found.change, found.untold_end
     if change is None and end is not None:
-        said = f"cannot be bisected, as nobody can tell what {end} does"
+        said = f"cannot be bisected: {end} has no usable result"
     elif change is None:
         said = "is the same in all versions that were looked at"
     elif found.between:
-        said = f"{change}; nobody can tell of {', '.join(found.between)}"
+        said = f"{change}; no usable result for {', '.join(found.between)}"
     else:
         was, now = in_words(change.was), in_words(change.now)
         said = f"{change.kind} in {change.after}: {was} up to {change.before}, {now} since then"
@@ -331,11 +331,11 @@ def bisected_lines(found: Bisected, client: str) -> Iterator[str]:
     yield from (f"  {label:{width}}  {what}" for label, what in found.looked_at.items())
     if found.not_looked_at:
         taken = ", ".join(found.not_looked_at)
-        yield f"  not looked at, and taken to be as their neighbours are: {taken}"
+        yield f"  not run, and assumed to behave like the versions next to them: {taken}"
 
 
 def bisected_markdown(found: Bisected, client: str) -> Iterator[str]:
-    """The same as Markdown."""
+    """Return what bisecting has found as Markdown."""
     for line in bisected_lines(found, client):
         yield f"{'  ' if line.startswith(' ') else ''}- {escaped(line)}"
 

@@ -12,7 +12,7 @@ from conformance.reporting.report import NotRun, Report, Run, Scenario, said_of
 from conformance.runner import atomic_files
 
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML 1.0 has no way to write, such as those that colour a terminal."""
+"""Characters that XML 1.0 cannot represent, such as terminal escapes."""
 
 ELEMENTS = {Verdict.FAIL: "failure", Verdict.ERROR: "error", Verdict.SKIP: "skipped"}
 

@@ -49,7 +49,7 @@ class Live(Progress):
             console: where it is shown.
             title: of the run.
             quiet: whether only a live line is shown.
-            bar: whether a live line may be shown: not while somebody else writes to the terminal.
+            bar: whether a live line may be shown: not while another writer uses the terminal.
             verbose: whether every scenario gets a line.
             known: tells which failures the baseline knows.
             clock: in seconds.
@@ -138,7 +138,7 @@ class Live(Progress):
 
     @property
     def _is_step(self) -> bool:
-        """Whether another tenth of the scenarios is over."""
+        """Return whether another tenth of the scenarios is over."""
         if not self._count:
             return False
         return self._done * STEPS // self._count > (self._done - 1) * STEPS // self._count

@@ -1,4 +1,4 @@
-"""Words in Markdown. Whoever put them in, they are read as words: no HTML, link, image or mention.
+"""Escape untrusted text in Markdown, so that it is no HTML, link, image or mention.
 
 Reports are pasted into trackers of GitHub and GitLab, and printed in their CI. There a mention
 notifies a stranger, and a line that begins with `/` or `::` is a command.

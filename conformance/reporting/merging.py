@@ -27,8 +27,8 @@ Named = tuple[str, Report]
 """A report, and what the user calls it."""
 
 LONGEST: Final = 40
-"""Characters of what is shown of it where reports differ: of a commit all, of what stands for more
-none."""
+"""Characters of the longest value that a message quotes if reports differ: a whole commit hash, but
+no digest."""
 
 
 def merged(named: Sequence[Named], catalogue: Catalogue) -> Report:
@@ -89,7 +89,7 @@ def merged(named: Sequence[Named], catalogue: Catalogue) -> Report:
 
 
 def is_strict(named: Sequence[Named]) -> bool:
-    """Whether SHOULD clauses fail the run, too."""
+    """Return whether SHOULD clauses fail the run, too."""
     return any(run.part.given.strict for _, report in named for run in report.runs if run.part)
 
 

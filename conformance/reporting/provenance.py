@@ -1,4 +1,4 @@
-"""Where a report comes from, so that somebody else can make it again."""
+"""Record where a report comes from, so that others can reproduce it."""
 
 from __future__ import annotations
 

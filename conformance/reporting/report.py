@@ -84,10 +84,10 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Decision, ...] = ()
     """The decisions that are no pass: what was wanted, by which oracle, and what was seen."""
     served: tuple[str, ...] = ()
-    """Of a scenario that failed: what was served, in words."""
+    """A description of the served configuration, if the scenario failed."""
     lateness: float = 0.0
     starved: float = 0.0
-    """Of one that failed: for how many seconds the client had to wait for a processor."""
+    """For how many seconds the client had to wait for a processor, if the scenario failed."""
     beside_others: tuple[Decision, ...] = ()
     """What it had said before it was run again alone, because a late machine made it doubtful."""
     shared_process: bool = False
@@ -122,7 +122,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     troubles: tuple[str, ...] = ()
     """What ended the run itself, if something did."""
     part: ShardReport | None = None
-    """Of one shard of a run: what the whole is made of."""
+    """The data of one shard, from which `xdspec merge` makes the whole report."""
     repeat: str = ""
     """The beginning of the command that runs one scenario again, without the values that ``--env``
     gave; empty in reports of before there was such a word."""
@@ -150,8 +150,8 @@ def command(name: str, version: str, variant: str | None, seed: int) -> str:
 def shown_command(text: str) -> str:
     """Return a command of a report or of evidence, if it is one of this suite; else nothing.
 
-    Somebody will copy it into a shell, and a stranger may have written it. So its words are quoted
-    anew: nothing in them is another command.
+    A user will copy it into a shell, and a stranger may have written it. So its words are quoted
+    again: none of them can start another command.
     """
     try:
         words = shlex.split(text) if text.isprintable() else []
@@ -214,7 +214,7 @@ def build_run(  # noqa: PLR0913 - all but two by their names
     repeat: str = "",
     identity: Identity = Identity(),  # noqa: B008 - frozen
 ) -> Run:
-    """Put the records of a run together; what one cause has ended is told once.
+    """Put the records of a run together; report a cause that ended several scenarios only once.
 
     Args:
         records: of each scenario that ran.
@@ -228,8 +228,8 @@ def build_run(  # noqa: PLR0913 - all but two by their names
         troubles: what ended the run itself.
         part: of one shard: then what the other shards may have seen, too, is left open.
         repeat: the beginning of the command that runs one scenario again.
-        identity: what was judged, beyond the client's version. Of a client that was built from
-            sources an entry that is not true is mended, and no reproach.
+        identity: what was judged, beyond the client's version. If the client was built from
+            sources, a baseline entry without its failure counts as mended, not as a surprise.
     """
     meant = baseline.applying(tuple(entries), client.version, client.variant)
     known = tuple(entry for entry in meant if not entry.is_over(today))
@@ -383,7 +383,7 @@ FIRST = (
     Exit.DEVIATES,
     Exit.CONFORMS,
 )
-"""Of several codes, the first of these is the command's."""
+"""The order of precedence of exit codes: the command exits with the first that a run has."""
 
 
 def first_of(codes: Iterable[Exit]) -> Exit:
@@ -474,7 +474,7 @@ def demand_clauses(report: Report, catalogue: Catalogue) -> None:
 
 
 def _contradiction(run: Run) -> str | None:
-    """What of a run cannot be so beside the rest of it: somebody has changed the file."""
+    """Return a contradiction between fields of a run: then the file was edited."""
     scenarios = {scenario.id: scenario for scenario in run.scenarios}
     if run.totals != _totals(run.clauses):
         return "its totals are not the sums of its clauses"

@@ -27,7 +27,7 @@ class ShardInputs(msgspec.Struct, frozen=True, kw_only=True):
     """The names of what the client was given by ``--env``; older reports have a digest of it."""
     wrap: tuple[str, ...] = ()
     variables: dict[str, str] = {}
-    """Of the environment of the suite: those that `conformance.timing` reads."""
+    """The suite's environment variables that `conformance.timing` reads."""
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +56,7 @@ class ShardReport(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     of: int
     plan: str
-    """Stands for who has which scenarios."""
+    """A digest of which shard has which scenarios."""
     given: ShardInputs
     entries: tuple[Entry, ...]
     """The baseline, as far as it speaks of this client."""
@@ -70,7 +70,7 @@ class ShardReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def records(self) -> tuple[Record, ...]:
-        """Of each scenario, as far as a report is made of it."""
+        """Return the record of each scenario, with the fields that a report needs."""
         if self.client is None:
             return ()
         return tuple(Record(client=self.client, **_fields(result)) for result in self.ended)

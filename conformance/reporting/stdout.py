@@ -14,15 +14,15 @@ from conformance.runner.terminal_escape import defused, plain
 
 
 class OutputLost(Exception):
-    """What is said cannot be written where it is to go; the text is a sentence."""
+    """The output cannot be written; the message is a sentence."""
 
 
 def echo(text: str, *, nl: bool = True, err: bool = False, commands: bool = False) -> None:
-    """Say something, without colours.
+    """Print a text without colors.
 
     Args:
-        text: what is said.
-        nl: whether a line ends behind it.
+        text: the text.
+        nl: whether to end the line.
         err: whether it goes to standard error.
         commands: whether a line may be a command for a runner of a CI.
 

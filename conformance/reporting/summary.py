@@ -21,10 +21,10 @@ from conformance.reporting.report import (
 from conformance.spec.catalogue import Catalogue
 
 LONGEST = 300
-"""Characters of what was seen that are told: the report has all."""
+"""Characters of an observation that are shown; the report has all."""
 
 ANNOTATIONS = 10
-"""GitHub shows so many errors of a step."""
+"""The number of errors of a step that GitHub shows."""
 
 
 class FailureRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +38,7 @@ class FailureRow(msgspec.Struct, frozen=True, kw_only=True):
     scenarios: tuple[str, ...]
     """Those that show it."""
     is_fatal: bool = True
-    """Whether the run fails for it without ``--strict``."""
+    """True if it makes the run fail without ``--strict``."""
 
     @property
     def words(self) -> str:
@@ -74,7 +74,7 @@ def rows(run: Run, catalogue: Catalogue) -> Iterator[FailureRow]:
 
 
 def markdown_lines(reports: Iterable[Report], catalogue: Catalogue) -> Iterator[str]:
-    """Lines of a page: the sum of each client, and what nobody knew of it.
+    """Return lines of a page: the totals of each client, and its failures that no baseline lists.
 
     Raises:
         BadReport: a run knows a clause that the catalogue has not.

@@ -34,7 +34,7 @@ def toolchain_lines(
     made = ", ".join(kept[:SHOWN]) or "not yet"
     made += f" and {len(kept) - SHOWN} more" if len(kept) > SHOWN else ""
     if manifest.start.asks:
-        state = f"wants to be told, by --env: {', '.join(manifest.start.asks)}"
+        state = f"needs values by --env: {', '.join(manifest.start.asks)}"
     elif manifest.python is not None:
         state = f"{manifest.python.distribution} from a package index; made: {made}"
     elif any(tool.is_missing for tool in tools):

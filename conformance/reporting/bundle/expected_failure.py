@@ -1,4 +1,4 @@
-"""What a bundle says of its failure to the command that plays it again, and how the two compare.
+"""Record a bundle's failure for `xdspec replay`, and compare it with the failure of the replay.
 
 Pure but for reading the file.
 """
@@ -105,7 +105,7 @@ def compare(failed: Iterable[Failed], decisions: Collection[Decision]) -> Iterat
 
 
 def alike(text: str, other: str) -> bool:
-    """Whether two runs saw the same, but for what is new in each: addresses and other numbers."""
+    """Return whether two observations agree, apart from addresses and other numbers."""
     return without_numbers(text) == without_numbers(other)
 
 

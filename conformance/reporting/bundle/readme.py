@@ -17,7 +17,7 @@ REASONS = {
     "deviates": "the client does otherwise",
     "edition": "the client does as another revision of the text has it than the one it claims",
     "crashed": "the client died",
-    "exited": "the client ended of itself",
+    "exited": "the client exited on its own",
     "hung": "the client did not go on",
     "flooded": "the client wrote without end",
     "lied": "what the client reported is not what the backends saw",
@@ -63,8 +63,8 @@ def _failure(decision: Decision, case: Case, catalogue: Catalogue) -> Iterator[s
     where = f"[gRFC {clause.document}]({text})" if text else f"gRFC {clause.document}"
     yield from ("", f"## {escaped(clause.title)} ({decision.clause})", "")
     yield (
-        f"**The specification** ({where}, section “{clause.section}”, {clause.strength.value}; in "
-        f"the words of the suite): {escaped(clause.worded(edition))}"
+        f"**The specification** ({where}, section “{clause.section}”, {clause.strength.value}; as "
+        f"the suite words it): {escaped(clause.worded(edition))}"
     )
     if clause.basis:
         yield f"**Basis** of this strength: {escaped(clause.basis)}"
@@ -111,7 +111,7 @@ def _happened(told: Sequence[Phase]) -> Iterator[str]:
     yield (
         "In seconds since the scenario began. Each endpoint has a *gate*, a socket before its "
         "backend that serves, closes or stalls connections and sees every attempt to connect. "
-        "Calls are told where they ended."
+        "Each call is listed in the phase in which it ended."
     )
     yield from ("", *fenced("\n".join(words for words, _ in in_words(told))))
     yield from ("", "`timeline.txt` has more of it, call by call.")
@@ -139,11 +139,11 @@ def _again(case: Case) -> Iterator[str]:
     yield from ("", *fenced(f"xdspec replay .{named}", "sh"), "")
     yield (
         "It runs this one scenario against the client, with the same random numbers, and says "
-        "whether the same clauses fail for the same reason. Ports are those that are free then, so "
-        "rings, and header values that have to fall on a certain endpoint, are computed anew: it "
-        "plays the scenario, not the recorded bytes. Another version or a client with a mend is "
-        f"named behind it, as in {code(f'xdspec replay . {case.client.name}@VERSION')}; so is the "
-        "folder of an adapter."
+        "whether the same clauses fail for the same reason. Ports may differ, so the suite "
+        "computes rings again, and header values that must hash to one endpoint: it plays the "
+        "scenario, not the recorded bytes. To try another version or a fixed client, name it or "
+        "the folder of an adapter after the dot, as in "
+        f"{code(f'xdspec replay . {case.client.name}@VERSION')}."
     )
     yield (
         "`xdspec replay` shows what it will run, asks first, and runs nothing of this folder. "
@@ -152,5 +152,5 @@ def _again(case: Case) -> Iterator[str]:
     if case.folder.record.fast:
         yield "The client's timers were shortened where it has a knob for that (`--fast`)."
     if case.client.told:
-        yield f"The client was told: {code(case.client.told)}; hand that over by `--env`."
+        yield f"The client's settings were {code(case.client.told)}; pass them with `--env`."
     yield "What the client was given by `--env` is not recorded; give it again where it matters."

@@ -16,12 +16,12 @@ from conformance.reporting.rendering.timeline import Shape, Timeline, Tone
 from conformance.runner.terminal_escape import plain
 
 ROWS = 240
-"""Of a timeline in words."""
+"""Rows of a timeline as text."""
 
 
 @functools.lru_cache(maxsize=4096)
 def escaped(text: str) -> str:
-    """Words of whoever, as text of a page: without control characters, whoever has written it."""
+    """Return untrusted text as HTML text, without control characters."""
     return str(escape(text if text.isascii() and text.isprintable() else plain(text)))
 
 

@@ -17,12 +17,12 @@ from regular_files import read_text
 FOLDER: Final = Path(__file__).with_name("templates")
 
 OWNERS: Final = 12
-"""Colours of endpoints, which begin anew behind the last."""
+"""The number of endpoint colors; further endpoints repeat them."""
 
 
 @functools.cache
 def environment() -> jinja2.Environment:
-    """The templates; no text can have control characters, whoever has written it."""
+    """Return the templates; they remove control characters from every text."""
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(FOLDER),
         autoescape=True,

@@ -31,7 +31,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
 def compared(wanted: str, saw: str, *, is_alike: bool = False) -> Compared:
     """Mark the words that only one of the two texts has, if they are texts of one kind.
 
-    Of a check that holds nothing is marked: both say the same in other words.
+    Nothing is marked in a check that passes, since both texts then have the same meaning.
     """
     as_they_are = Compared(wanted=_whole(wanted), saw=_whole(saw))
     if is_alike or not (wanted and saw) or max(len(wanted), len(saw)) > LONGEST:

@@ -23,7 +23,7 @@ FOLD_WIDTH: Final = 5.0
 
 NICE: Final = (1, 2, 5)
 TICKS: Final = 8
-"""So many figures stand on the axis, about."""
+"""The approximate number of labels on the axis."""
 
 SINGLE: Final = 48
 """Spans of a lane that are drawn one by one, in rows; of more it is drawn how many began when."""
@@ -233,7 +233,7 @@ def _said(tone: Tone) -> str:
 
 
 def _sparse(points: Iterable[Mark], scale: Scale) -> list[Mark]:
-    """Of marks that would lie on each other, and say alike, one."""
+    """Return the marks, without those that would cover an equal mark."""
     seen: set[tuple[int, Shape, Tone, str]] = set()
     kept = []
     for mark in points:

@@ -1,7 +1,7 @@
-"""The files of an evidence folder, as frozen values; what is broken in them is told in a sentence.
+"""Read the files of an evidence folder as frozen values; report a broken file in one sentence.
 
-What is not needed to draw is not looked at, so that evidence of an older suite can be drawn, too: a
-file that it did not write is an empty one.
+Fields that no picture needs are ignored, so that evidence of an older suite can be drawn too. A
+file that the older suite did not write counts as empty.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from regular_files import UntrustedFolder
 _Row = TypeVar("_Row", bound=msgspec.Struct)
 
 MOST = 200_000
-"""Lines of a file that are looked at: a soak has some ten thousand calls."""
+"""The most lines that a file may have: a soak has some ten thousand calls."""
 
 LETTERS = 120
-"""Of a call's headers."""
+"""Letters of a call's headers that are shown."""
 
 Moment = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
-"""Of the suite's monotonic clock, in seconds."""
+"""A time of the suite's monotonic clock, in seconds."""
 
 
 class Resource(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     type_url: str
     message: msgspec.Raw = msgspec.Raw(b"{}")
-    """Decoded where somebody reads it: of a tree of thousands each push has megabytes."""
+    """Decoded on use only: each push of a tree of thousands of clusters has megabytes."""
     base64: str = ""
 
     @property
@@ -41,7 +41,7 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReportedCluster(msgspec.Struct, frozen=True, kw_only=True):
-    """What a load report says of a cluster."""
+    """A cluster's entry in a load report."""
 
     cluster: str
     dropped: int = 0
@@ -70,7 +70,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     code: str = ""
     clusters: tuple[ReportedCluster | str, ...] = ()
     interval: float = 0.0
-    """Of load reports that are asked for; in seconds."""
+    """The interval of load reports that the control plane requests; in seconds."""
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,7 +117,7 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EndpointAttempt(msgspec.Struct, frozen=True, kw_only=True):
-    """The same, with the endpoint's address; the fleet's own name for it is in the attempt."""
+    """A connection attempt, with the endpoint's address; `attempt` has the fleet's own name."""
 
     endpoint: str
     attempt: Accepted
@@ -141,7 +141,7 @@ class GateAction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Trouble(msgspec.Struct, frozen=True, kw_only=True):
-    """When the suite waited in vain, or was late."""
+    """A time in which the suite waited without result, or was late."""
 
     at: Moment
     until: Moment
@@ -190,7 +190,7 @@ def _rows(place: UntrustedFolder, name: str, kind: type[_Row]) -> tuple[_Row, ..
     except OSError as error:
         raise BadEvidence(f"{path} cannot be read: {error.strerror}") from None
     if content.count(b"\n") > MOST:
-        raise BadEvidence(f"{path} has more than {MOST} lines: nobody can look at them")
+        raise BadEvidence(f"{path} has more than {MOST} lines, too many to draw")
     decoder = msgspec.json.Decoder(kind)
     try:
         return tuple(decoder.decode_lines(content))

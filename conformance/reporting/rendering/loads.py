@@ -18,7 +18,7 @@ class LoadRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_alike(self) -> bool:
-        """Whether both counts are the same."""
+        """Return whether both counts are equal."""
         return self.counted == self.reported
 
 

@@ -1,4 +1,4 @@
-"""What happened, told briefly: what the suite did, and what came of it until it did more. Pure.
+"""Summarize a scenario in phases: an action of the suite and its result up to the next one. Pure.
 
 A timeline has a mark for each of thousands of calls. Here they are counted, so that a reader sees
 which endpoints were in use, which were lost, and what was judged when.
@@ -27,13 +27,13 @@ from conformance.reporting.rendering.served import Sent, type_of
 from conformance.reporting.rendering.timeline import beginning, clusters_of, few
 
 MOST: Final = 24
-"""Phases that are told: of more, those in which something fails, and the first and the last."""
+"""The most phases that are listed: if there are more, the failing, the first and the last ones."""
 
 MOST_LINES: Final = 12
 """Sentences on what was done in a phase, or on what came of it: of more, the first and the last."""
 
 LETTERS: Final = 300
-"""Of the details of calls that failed."""
+"""Letters of the details of failed calls that are shown."""
 
 MOST_STATES: Final = 8
 """States of a channel in one phase: of more, the last."""
@@ -48,7 +48,7 @@ class Verdicts(msgspec.Struct, frozen=True):
     of: int = 0
     """All calls of the phase."""
     overdue: bool = False
-    """Whether they are the last of rounds that were made until time was up."""
+    """True if they are the last of the rounds that were made until time was up."""
 
     def __str__(self) -> str:
         """By what, in words."""
@@ -61,7 +61,7 @@ class Verdicts(msgspec.Struct, frozen=True):
 
     @property
     def is_bad(self) -> bool:
-        """Whether it failed."""
+        """Return whether the verdict is a failure or an error."""
         return self.verdict in BAD
 
 
@@ -76,16 +76,16 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
     """What the client did then."""
     judged: tuple[Verdicts, ...] = ()
     left_out: int = 0
-    """How many phases before it are not told."""
+    """How many phases before it are not listed."""
 
     @property
     def is_bad(self) -> bool:
-        """Whether something that is judged by it failed."""
+        """Return whether a clause that is judged by this phase failed."""
         return any(verdict.is_bad for verdict in self.judged)
 
 
 def in_words(several: Iterable[Phase]) -> Iterator[tuple[str, bool]]:
-    """Phases as lines of text, each with whether it tells of a failure."""
+    """Yield the phases as lines of text, and for each line whether it reports a failure."""
     for phase in several:
         if phase.left_out:
             yield f"{'':11}… {phase.left_out} more …", False
@@ -114,7 +114,7 @@ class _Span(msgspec.Struct, kw_only=True):
     done: list[_Done] = []
     came: list[_Came] = []
     is_answered: bool = False
-    """Whether something came of it, so that what the suite does next begins another phase."""
+    """True if the phase has a result, so that the suite's next action starts another phase."""
 
 
 def phases(
@@ -128,7 +128,7 @@ def phases(
     Args:
         folder: its files.
         judged: its decisions, each with the check that it is on, if it is on one.
-        most: as many are told.
+        most: the number of phases that are listed.
     """
     places = _Places(folder)
     judged = tuple(judged)
@@ -360,7 +360,7 @@ def _outcome(came: Collection[_Came], places: _Places) -> Iterator[str]:
 
 
 def _attempts(attempts: Iterable[EndpointAttempt], places: _Places) -> Iterator[str]:
-    """Where it has connected, and where in vain."""
+    """Yield the endpoints that the client connected to, and those that it tried without success."""
     by_mode: dict[str, Counter[str]] = {}
     for attempt in attempts:
         by_mode.setdefault(attempt.attempt.mode.mode, Counter())[attempt.endpoint] += 1
@@ -370,7 +370,7 @@ def _attempts(attempts: Iterable[EndpointAttempt], places: _Places) -> Iterator[
         if mode == "SERVE":
             yield f"connected to {places.told(counts)}{often}"
         else:
-            in_vain = "" if mode == "HOLD" else ", in vain"  # a held one is let go later
+            in_vain = "" if mode == "HOLD" else ", without success"  # a held one is let go later
             yield f"tried {places.told(counts)}{often}{in_vain} ({GATES.get(mode, mode)})"
 
 

@@ -23,7 +23,7 @@ LARGEST = 65_536
 """Entries of a ring that is drawn; of a larger one it is said that it is too large."""
 
 TOLD = 40
-"""So many calls are told one by one, and so many that went elsewhere of those behind them."""
+"""The number of calls that are listed, and of further calls that went elsewhere."""
 
 WAYS = 32
 """Ways of building a ring that are tried; of a client whose keys are known there are fewer."""
@@ -43,7 +43,7 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
     address: str
     entries: int
     share: float
-    """Of all hashes."""
+    """The part of all hashes that it owns."""
     due: int
     """Calls that fell to it."""
     went: int
@@ -62,7 +62,7 @@ class Fallen(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_right(self) -> bool:
-        """Whether it went where its hash fell."""
+        """Return whether the call reached the endpoint that owns its hash."""
         return self.due == self.went
 
     @property

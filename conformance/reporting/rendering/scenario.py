@@ -1,4 +1,4 @@
-"""All that there is to be shown of one scenario, computed from its folder. Pure but for that."""
+"""Compute all that pages show of one scenario. Pure but for reading its evidence folder."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Drawn(msgspec.Struct, frozen=True, kw_only=True):
     shares: SharesPicture | None = None
     loads: LoadPicture | None = None
     why_not: str = ""
-    """Of a ring that is not drawn: why."""
+    """Why the ring is not drawn."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing of it."""
+        """Return whether there is no picture, and no reason for that."""
         return not (self.ring or self.shares or self.loads or self.why_not)
 
 
@@ -99,10 +99,10 @@ RANKS = (Verdict.FAIL, Verdict.ERROR, Verdict.SEEN, Verdict.PASS, Verdict.SKIP)
 
 
 def scene(path: Path, catalogue: Catalogue) -> Scene:
-    """What is to be shown of a folder.
+    """Return the scene of an evidence folder, after weighing its decisions again.
 
     Raises:
-        BadEvidence: it is none, its files are broken, or the catalogue does not know its clauses.
+        BadEvidence: the folder or a file in it is broken, or the catalogue lacks its clauses.
     """
     try:
         place = UntrustedFolder(path)
@@ -117,10 +117,10 @@ def scene(path: Path, catalogue: Catalogue) -> Scene:
 
 
 def recorded(place: UntrustedFolder, catalogue: Catalogue) -> Scene:
-    """The same, by the verdicts of the run, which are not weighed again: that takes longer.
+    """Return the scene of an evidence folder with the recorded verdicts; faster than `scene`.
 
     Raises:
-        BadEvidence: as above.
+        BadEvidence: the folder or a file in it is broken, or the catalogue lacks its clauses.
     """
     record = evidence.read_in(place)
     if unknown := [
@@ -133,7 +133,7 @@ def recorded(place: UntrustedFolder, catalogue: Catalogue) -> Scene:
 def _drawable(
     place: UntrustedFolder, record: Record, decisions: tuple[Decision, ...], catalogue: Catalogue
 ) -> Scene:
-    """Of a folder whose record was read: the scene, or a sentence on why there is none."""
+    """Return the scene of a folder whose record was read; raise BadEvidence if there is none."""
     folder = read_folder(place, record)
     try:
         return scene_of(folder, decisions, catalogue)
@@ -142,7 +142,7 @@ def _drawable(
 
 
 def scene_of(folder: Folder, decisions: tuple[Decision, ...], catalogue: Catalogue) -> Scene:
-    """The same, of files that were read."""
+    """Return the scene of evidence files that were read before."""
     record = folder.record
     judged = tuple(checked(decisions, record.checks))
     shown = []
@@ -191,7 +191,7 @@ def checked(
 
 
 def _is_of(check: Check, decision: Decision) -> bool:
-    """Whether a decision is the one on a check: they are in one order, and some have none."""
+    """Return whether a decision belongs to a check; some decisions have no check."""
     return check.clause == decision.clause and bool(decision.wanted or decision.choices)
 
 

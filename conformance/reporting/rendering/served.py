@@ -23,7 +23,7 @@ def type_of(event: Event) -> str:
 
 
 class Sent:
-    """What was sent so far, which tells of each response what is new in it."""
+    """The resources sent so far; they show which resources of a response are new."""
 
     def __init__(self) -> None:
         self._last: dict[tuple[str, str], Resource] = {}
@@ -61,10 +61,10 @@ class Pushed(msgspec.Struct, frozen=True, kw_only=True):
     answer: str
     """``ack``, ``nack``, or nothing if there was none."""
     said: str
-    """The words of a NACK."""
+    """The error message of a NACK."""
     fault: str
     yaml: str
-    """Of the resources that are not as they were sent before."""
+    """The resources that are new or changed since the last push, as YAML."""
 
 
 def pushes(events: Iterable[Event], began: float) -> tuple[Pushed, ...]:

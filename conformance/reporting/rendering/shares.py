@@ -1,4 +1,4 @@
-"""How often something was to be seen, within which bounds, and how often it was. Pure."""
+"""Compare how often something was observed with its bounds. Pure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Bar(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def fits(self) -> bool:
-        """Whether it was seen as often as it may be."""
+        """Return whether the count is within its bounds."""
         return self.low <= self.count <= self.high
 
 

@@ -22,7 +22,7 @@ from conformance.reporting.rendering.folder import (
 
 
 class Tone(StrEnum):
-    """How a mark is to be read at a glance."""
+    """The meaning of a mark at a glance."""
 
     PLAIN = "plain"
     GOOD = "good"
@@ -77,7 +77,7 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     def in_order(self, most: int) -> tuple[tuple[float, float | None, str, str], ...]:
         """Every mark, oldest first: when, until when, its lane, and what it is.
 
-        Of more than `most` the middle is left out.
+        If there are more than `most`, the middle is left out.
         """
         rows = sorted(
             ((mark.at, lane, mark) for lane in self.lanes for mark in lane.marks),
@@ -104,12 +104,12 @@ PLANE, ENDPOINTS, CALLS, CHANNELS, SUITE = (
 KINDS = {"listener": "LDS", "route": "RDS", "cluster": "CDS", "endpoints": "EDS"}
 
 MOST_ENDPOINTS = 24
-"""Lanes of endpoints: of more, those of which most is told."""
+"""The most lanes of endpoints: if there are more, those with the most marks."""
 
 MOST_NAMES = 5
 
 STATE_TONES = {"READY": Tone.GOOD, "TRANSIENT_FAILURE": Tone.BAD, "CONNECTING": Tone.PLAIN}
-"""Of any other state: faint."""
+"""The tone of a channel's state; any other state is faint."""
 
 
 def timeline(folder: Folder) -> Timeline:
@@ -149,7 +149,7 @@ NEVER = float("inf")
 
 
 def _ended(marks: Iterable[Mark], over: float) -> tuple[Mark, ...]:
-    """The same, but what was not over ends with the scenario."""
+    """Return the marks; those without an end get the end of the scenario."""
     return tuple(
         msgspec.structs.replace(mark, until=max(over, mark.at)) if mark.until == NEVER else mark
         for mark in marks
@@ -332,7 +332,7 @@ def _most_told(
         if address in kept
     ]
     rest = len(found) - len(lanes)
-    return lanes, (f"{rest} more endpoints, of which less is told",) if rest else ()
+    return lanes, (f"{rest} more endpoints, with fewer marks",) if rest else ()
 
 
 # Calls and channels.
@@ -390,7 +390,7 @@ def _suite(folder: Folder, began: float) -> Iterator[Lane]:
             until=wait.until - began,
             shape=Shape.SPAN,
             tone=Tone.SUITE,
-            what=f"waited in vain: {wait.what or 'for what did not come'}",
+            what=f"waited without result: {wait.what or 'no event came'}",
         )
         for wait in folder.troubles
         if wait.kind == "deadline"

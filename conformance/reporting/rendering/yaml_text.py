@@ -1,4 +1,4 @@
-"""Plain values as YAML, block by block, and no further than anybody reads. Pure.
+"""Write plain values as YAML, block by block, up to the length that a page shows. Pure.
 
 Written here, as the general writers of YAML take most of the time of a page: they look at a value
 several times to find out what it is, and what JSON can say is of six kinds.
@@ -11,7 +11,7 @@ import re
 from typing import Any, Final
 
 PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*|\d{1,3}(\.\d{1,3}){3}")
-"""Words that stand for themselves, and addresses."""
+"""Strings that need no quotes: plain words and addresses."""
 
 RESERVED: Final = frozenset(["null", "true", "false", "yes", "no", "on", "off", "y", "n"])
 """Words that some reader of YAML takes for something else, in any case of letters."""

@@ -62,7 +62,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClauseRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A clause, and what each run says of it."""
+    """A clause, and its result in each run."""
 
     clause: Clause
     results: tuple[ClauseResult | None, ...]
@@ -78,22 +78,22 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FailedScenario(msgspec.Struct, frozen=True, kw_only=True):
-    """What one scenario says of a clause that fails."""
+    """The result of one scenario for a clause that fails."""
 
     scenario: Scenario
     decisions: tuple[tuple[Decision, Compared], ...]
     entries: tuple[Entry, ...]
-    """Of the baseline, as far as they are about it."""
+    """The baseline's entries for this clause and scenario."""
     repeat: str
 
     @property
     def expected(self) -> bool:
-        """Whether the baseline knew of all of it."""
+        """Return whether the baseline lists all failures of the scenario."""
         return all(decision.expected for decision, _ in self.decisions)
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """A clause that fails in a run, or of which nobody knows."""
+    """A clause that fails in a run, or that could not be judged."""
 
     column: Column
     clause: Clause
@@ -258,7 +258,7 @@ def _said(scenario: Scenario, clause: str) -> tuple[Decision, ...]:
 
 
 class RunResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What one run says of the clause."""
+    """The result of the clause in one run."""
 
     column: Column
     result: ClauseResult
@@ -283,7 +283,7 @@ class ClausePage(msgspec.Struct, frozen=True, kw_only=True):
     clause: Clause
     clients: tuple[Client, ...]
     blocks: tuple[tuple[str, tuple[str, ...]], ...]
-    """Of each run in which it fails: the clauses that are blocked by it."""
+    """For each run in which the clause fails: the clauses that it blocks."""
     scenarios: tuple[str, ...]
 
 
@@ -326,7 +326,7 @@ def clause_pages(site: Site) -> Iterator[ClausePage]:
 def _told_until(
     last: Column, group: Group, clause: Clause
 ) -> tuple[tuple[Column, ClauseResult], ...]:
-    """What the versions up to one say of a clause."""
+    """Return the results of a clause in the versions up to `last`."""
     until = group.columns[: group.columns.index(last) + 1]
     return tuple(
         (column, result)

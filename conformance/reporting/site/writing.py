@@ -17,7 +17,7 @@ INDEX, STYLE = "index.html", "style.css"
 CLAUSES, FAILURES = "clause", "failure"
 
 OURS = "xdspec-site"
-"""A file that says that a folder is a site of ours, which may be written anew."""
+"""A file that marks a folder as a generated site, which may be overwritten."""
 
 
 class Occupied(Exception):

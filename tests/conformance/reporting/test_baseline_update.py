@@ -190,7 +190,7 @@ def test_a_race_may_stay_away() -> None:
     ("text", "runs", "words"),
     [
         ("", [], "no run"),
-        ("", [run(ONE)], r"A42-RING-05 fails anew: explain it.*--explanation 'A42-RING-05=…'"),
+        ("", [run(ONE)], r"new failures of A42-RING-05: explain it.*--explanation 'A42-RING-05=…'"),
         ("", [run(ONE), run(ONE, name="other")], "runs of it and other: choose one with --client"),
         ("", [msgspec.structs.replace(run(ONE), complete=False)], "it 1.5 broke off"),
         (
@@ -227,7 +227,7 @@ def test_the_command(tmp_path: Path) -> None:
 
     code, said = ended()
     assert code == 4
-    assert "fails anew" in said
+    assert "no explanation for new failures" in said
     assert not file.exists()
     code, said = ended(*words, "--check")
     assert (code, said) == (1, f"{KNOWN} fails in ring.one: written\n")

@@ -10,7 +10,7 @@ import pytest
 from conformance.reporting.bisection import Bisection, Flip, Untold
 
 BROKEN = "?"
-"""Stands for a version of which nobody can tell what it does."""
+"""A version without a usable result."""
 
 
 def looked_at(does: str, known: dict[int, str] | None = None) -> tuple[Bisection, list[int]]:

@@ -163,7 +163,7 @@ def test_a_scenario_in_three_rows() -> None:
                 "both of z: cutting all connections",
             ),
             (
-                f"tried {Z1} of z, 2 attempts in all, in vain ({CLOSING})",
+                f"tried {Z1} of z, 2 attempts in all, without success ({CLOSING})",
                 f"connected to {B} of b",
                 "1 call UNAVAILABLE: reset",
                 f"1 call OK at b ({B} 1)",

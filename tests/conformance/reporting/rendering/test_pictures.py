@@ -312,7 +312,9 @@ def test_all_of_a_scenario_is_on_one_clock() -> None:
         (0.4, "span", "connection, met by SERVE"),
         (0.55, "tick", "request received, OK"),
     ]
-    assert marks_of(found.lanes, "deadlines") == [(1.0, "span", "waited in vain: an attempt")]
+    assert marks_of(found.lanes, "deadlines") == [
+        (1.0, "span", "waited without result: an attempt")
+    ]
     waiting = found.lanes[5].marks[1]
     assert (waiting.until, waiting.tone) == (2.0, Tone.PLAIN)
     assert (found.begin, found.end) == (0.0, 2.0)
