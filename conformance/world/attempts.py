@@ -21,15 +21,15 @@ from test_servers import BackendEndpoint, DeadlinePassed, Fleet, Mode
 
 
 class AttemptWatch:
-    """The attempts at the endpoints of one scenario.
+    """Watches the connection attempts at the endpoints of one scenario.
 
     Args:
-        fleet: its ledger has them.
+        fleet: the backends, whose ledger records the attempts.
         members: the endpoints.
-        calls: tells of requests that failed instead.
-        control: tells whether the client refused what was served first.
-        clock: the scenario's.
-        notes: what was watched in vain is said there.
+        calls: reports requests that failed instead.
+        control: reports whether the client rejected the first configuration.
+        clock: the scenario's clock.
+        notes: where a watch that saw nothing is noted.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class AttemptWatch:
         self._notes = notes
 
     def seen(self, *endpoints: BackendEndpoint, since: float = 0.0) -> Attempts:
-        """The attempts at these endpoints, or at all, that came after so many seconds."""
+        """Return the attempts at these endpoints, or at all, from `since` (seconds) on."""
         watched = self._members.ids(*endpoints)
         rows = (self._seen(row) for row in self._fleet.ledger.attempts if row.endpoint in watched)
         return Attempts(tuple(row for row in rows if row.at >= since), self._clock.late)
@@ -63,12 +63,12 @@ class AttemptWatch:
         )
 
     async def demand_count(self, endpoint: BackendEndpoint, count: int = 1, *, why: str) -> None:
-        """Go on only when an endpoint has seen so many attempts since the beginning.
+        """Wait until an endpoint has seen `count` attempts since the scenario started.
 
         Args:
-            endpoint: where.
-            count: how many.
-            why: what makes a right client try it.
+            endpoint: the endpoint.
+            count: the number of attempts.
+            why: the reason why a conforming client tries the endpoint.
 
         Raises:
             ClientStuck: it saw fewer in time.
@@ -94,15 +94,16 @@ class AttemptWatch:
         beyond: int = 0,
         met: Mode | None = None,
     ) -> Attempt:
-        """Wait for the first attempt at any of these endpoints that comes after so many seconds.
+        """Wait for the first attempt at any of these endpoints from `since` on.
 
         Args:
-            endpoints: where.
-            why: what makes a right client try one of them.
+            endpoints: the endpoints to watch.
+            why: the reason why a conforming client tries one of them.
             since: in seconds since the scenario began.
             within: the deadline, from timing.py.
-            beyond: so many attempts, anywhere, were told of before. A gate notes when it accepts
-                one, but tells of it a moment later: its mode may have changed by then.
+            beyond: the number of attempts, at any endpoint, that were already reported. A gate
+                notes when it accepts an attempt but reports it a moment later, when its mode
+                may have changed.
             met: the mode in which the gate met it, if that matters.
 
         Raises:
@@ -149,13 +150,13 @@ class AttemptWatch:
     async def quiet_from_now(
         self, *endpoints: BackendEndpoint, why: str, seconds: float = timing.QUIET, count: int = 1
     ) -> Attempts:
-        """Watch these endpoints, or all, for a while; the attempts that came meanwhile.
+        """Watch these endpoints, or all, for a while and return the attempts in that time.
 
         Args:
-            endpoints: where no connection should be tried.
-            why: what would have made a wrong client try one in this time.
-            seconds: how long, from timing.py.
-            count: so many attempts end it early.
+            endpoints: the endpoints that the client should not try.
+            why: the reason why a non-conforming client would try one in this time.
+            seconds: how long to watch, from timing.py.
+            count: the number of attempts that ends the watch early.
         """
         watched = self._members.ids(*endpoints)
         began = self._clock.now
@@ -178,13 +179,13 @@ class AttemptWatch:
         meanwhile: Sequence[Headers] = (),
         within: float = timing.ATTEMPT,
     ) -> Attempts:
-        """The attempts at these endpoints, or all, once they fit, or time is up.
+        """Return the attempts at these endpoints, or all, once they fit or the deadline has passed.
 
         Args:
-            expectation: what they are to be.
-            endpoints: where.
-            since: attempts of the first so many seconds are left out.
-            meanwhile: calls to be made over and over.
+            expectation: what the attempts must fit.
+            endpoints: the endpoints to watch.
+            since: earlier attempts, in seconds since the scenario started, are left out.
+            meanwhile: calls to repeat during the wait.
             within: the deadline, from timing.py.
         """
         waited = await self._until(
@@ -195,16 +196,16 @@ class AttemptWatch:
     async def demand(
         self, expectation: Expectation, *endpoints: BackendEndpoint, why: str, since: float = 0.0
     ) -> None:
-        """Go on only when the attempts at these endpoints, or all, fit.
+        """Wait until the attempts at these endpoints, or all, fit.
 
         Args:
-            expectation: what they are to be.
-            endpoints: where.
-            why: what makes a right client bring them about.
-            since: attempts of the first so many seconds are left out.
+            expectation: what the attempts must fit.
+            endpoints: the endpoints to watch.
+            why: the reason why a conforming client makes such attempts.
+            since: earlier attempts, in seconds since the scenario started, are left out.
 
         Raises:
-            ClientStuck: they did not within ATTEMPT.
+            ClientStuck: they did not fit within ATTEMPT.
         """
         waited = await self._until(expectation, *endpoints, since=since)
         if not waited.fits:

@@ -77,20 +77,20 @@ class CallMaker:
 
     @property
     def tells_calls_apart(self) -> bool:
-        """Whether the client makes each call once, with metadata of its own."""
+        """Return whether the client makes each call once, with metadata of its own."""
         return "metadata" in self._channels.manifest.capabilities
 
     @property
     def made(self) -> tuple[Call, ...]:
-        """Every call that was settled: it has ended, or is a stream that was open then."""
+        """Every settled call: it has ended, or it is a stream that was open at the time."""
         return tuple(self._made.values())
 
     def made_after(self, count: int) -> Calls:
-        """What was made after so many calls."""
+        """Return the calls made after the first `count`."""
         return Calls(self.made[count:])
 
     async def unless_refused(self, waiting: Coroutine[Any, Any, _T]) -> _T:
-        """What is waited for, as long as the client does not refuse what it was served first.
+        """Return the awaited result unless the client rejects the first configuration.
 
         Raises:
             ClientRefused: it NACKed one of those resources.
@@ -161,7 +161,9 @@ class CallMaker:
         wait_for_ready: bool = False,
         kept_open: bool = False,
     ) -> PendingCalls:
-        """Start a call with each of these headers: all at once, so many at once, or one each pace.
+        """Start a call for each of these headers.
+
+        The calls start all at once, `concurrency` at a time, or one every `pace` seconds.
 
         Raises:
             ClientUnable: it cannot make such calls, or makes one row of them after another.
@@ -306,26 +308,26 @@ class CallMaker:
         return counted
 
     def unsettled(self) -> tuple[Call, ...]:
-        """Calls that the client says have ended, and for whose end nobody waited."""
+        """Return calls that the client reports as ended but that the scenario did not await."""
         return tuple(call for batch in self._under_way for call in batch.said())
 
     def spans(self) -> dict[str, tuple[float, float]]:
-        """When each call that has ended began and ended, by the suite's monotonic clock."""
+        """Return when each ended call started and ended, by the suite's monotonic clock."""
         outcomes = (outcome for batch in self._under_way for outcome in batch.outcomes)
         return {outcome.id: (outcome.started_at, outcome.ended_at) for outcome in outcomes}
 
     def failed_meanwhile(self) -> str:
-        """Those of them that have failed, in words to follow a sentence."""
+        """Describe the unsettled calls that failed, as a sentence to append."""
         ended = Counter(
             f"{call.status} ({call.details or 'no details'})"
             for call in self.unsettled()
             if call.status != "OK"
         )
         listed = "; ".join(f"{count} ended with {how}" for how, count in ended.items())
-        return f". Of the requests under way {listed}" if listed else ""
+        return f". Requests under way: {listed}" if listed else ""
 
     def told(self) -> tuple[ReportedCall, ...]:
-        """How calls ended, as the client says."""
+        """Return how calls ended according to the client."""
         return tuple(call for batch in self._under_way for call in batch.told())
 
 

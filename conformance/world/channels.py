@@ -25,7 +25,8 @@ class Channels:
 
     Args:
         launched: the first process, which has said hello.
-        hands: who is told of them besides, and asked for what only an adapter can do.
+        hands: a person's driver, which is notified of channels and asked to let the adapter do
+            what only an adapter can do.
     """
 
     def __init__(self, launched: LaunchedClient, hands: CallDriver | None = None) -> None:
@@ -121,7 +122,8 @@ class Channels:
                 the manifest, its variant or the user gave.
 
         Raises:
-            NoOwnHosts: it is to have names of its own, and this machine cannot do that.
+            NoOwnHosts: the process needs host names of its own, and this machine cannot provide
+                them.
         """
         first = self._launched.process
         beside = first.stderr_path
@@ -185,10 +187,10 @@ class Channels:
                 self._ended[process] = await process.close(deadline=timing.EXIT)
 
     async def close_by_contract(self) -> str:
-        """End the client; in words how it broke the rule of its end, or empty if it did not.
+        """End the client and describe how it broke the contract's rule for its exit, or return "".
 
-        Nothing is said of a process that had failed before, which is told in other words, or that
-        the suite had to kill: a busy machine may be why.
+        A process that had failed before does not count, as that failure is reported elsewhere. Nor
+        does a process that the suite had to kill: a busy machine may be the reason.
         """
         asked = [process for process in self.ending if process.failure is None]
         await self.close()
@@ -229,12 +231,12 @@ class ChannelStates:
         return watched
 
     async def until(self, watched: StateWatch, *states: StateName, since: int = 0) -> States:
-        """The states of a channel that were told, once it is in one of these, or EVENT has passed.
+        """Return the reported states of a channel once it is in one of these, or EVENT has passed.
 
         Args:
             watched: the channel's states.
-            states: which.
-            since: how many of the first states are left out.
+            states: the states to wait for.
+            since: the number of first states that are left out.
         """
         await waits.watched(watched.reached(*states, deadline=timing.EVENT, since=since))
         return self.told(watched, since=since)
@@ -262,7 +264,7 @@ class ChannelStates:
             )
 
     def told(self, watched: StateWatch, *, since: int = 0) -> States:
-        """The states of a channel that were told so far, without so many of the first."""
+        """Return the states of a channel reported so far, without the first `since`."""
         return States(
             tuple(
                 Reported(state.state, self._clock.at(state.at)) for state in watched.states[since:]

@@ -37,14 +37,14 @@ class Checks:
         self.at = clause
 
     def has(self, clause: str) -> bool:
-        """Whether the client has what this clause is about; Envoy has not where it is gRPC's."""
+        """Return whether the clause applies to the client; clauses on gRPC alone exempt Envoy."""
         return not is_foreign(self._catalogue[clause], self._client.follows)
 
     def demand(self, clause: str) -> None:
-        """Go on only with a client that has what this clause is about.
+        """Require that the clause applies to the client.
 
         Raises:
-            ClientUnable: it has not.
+            ClientUnable: it does not apply.
         """
         if not self.has(clause):
             raise Unsupported(self._catalogue[clause].grpc_only or "")
@@ -89,11 +89,11 @@ class Checks:
         return {edition: expect(edition) for edition in self._catalogue[clause].editions}
 
     def alike(self, clause: str, expected: ExpectationT) -> dict[str, ExpectationT]:
-        """For a clause that every edition words to the same effect: this, by each of them."""
+        """Return the same expectation for each edition, for a clause on which all agree."""
         return self.by_edition(clause, lambda _: expected)
 
     def own(self, clause: str, expected: Mapping[str, ExpectationT]) -> ExpectationT:
-        """Of these expectations, the one by which the client is judged, or any if by none."""
+        """Return the expectation of the edition that the client follows, or else any of them."""
         known = self._catalogue[clause]
         edition = edition_for(known, self._client.follows)
         found = expectation_of(known, expected, edition) if edition else None
@@ -104,8 +104,9 @@ class Checks:
         """How the client names ring entries.
 
         Raises:
-            RingUnknown: nobody knows.
-            ClientRefused: nobody knows, as it refused the very ring by which that is found out.
+            RingUnknown: the format is unknown.
+            ClientRefused: the format is unknown because the client rejected the ring that
+                reveals it.
         """
         keys = self._client.ring_keys
         if keys.known is None and keys.refusal is not None:
@@ -113,10 +114,10 @@ class Checks:
         if keys.known is None:
             raise RingUnknown(
                 "where a request goes next is not known for this client, as the format of its "
-                f"ring keys is unknown: {keys.note or 'nobody has asked'}"
+                f"ring keys is unknown: {keys.note or 'no scenario has asked'}"
             )
         return keys.known
 
     def note(self, text: str) -> None:
-        """Say something in the scenario's evidence that is no verdict."""
+        """Add a remark that is not a verdict to the scenario's evidence."""
         self.notes.append(text)

@@ -9,7 +9,7 @@ from conformance.world.lateness import Lateness
 
 
 class Clock:
-    """Counts from its making; `lateness` is entered by whoever runs the scenario."""
+    """Counts seconds since it was created; the runner enters `lateness` around the scenario."""
 
     def __init__(self) -> None:
         self.lateness = Lateness()
@@ -17,7 +17,7 @@ class Clock:
 
     @property
     def began(self) -> float:
-        """When the scenario began, by the suite's monotonic clock."""
+        """When the scenario started, by the suite's monotonic clock."""
         return self._began
 
     @property
@@ -31,15 +31,15 @@ class Clock:
         return round(self.lateness.worst, 3)
 
     def at(self, moment: float) -> float:
-        """A moment of ``time.monotonic`` in seconds since the scenario began."""
+        """Convert a moment of ``time.monotonic`` to seconds since the scenario started."""
         return round(moment - self._began, 6)
 
     def is_past(self, moment: float, since: float) -> bool:
-        """Whether a moment of ``time.monotonic`` is not before so many seconds."""
+        """Return whether a moment of ``time.monotonic`` is at or after `since` (seconds)."""
         return moment - self._began >= since
 
     def elapsed(self, since: str, began: float, until: str, ended: float) -> Elapsed:
-        """The time between two events, each in seconds since the scenario began."""
+        """Return the time between two events, each in seconds since the scenario started."""
         return Elapsed(
             since=since, until=until, seconds=round(ended - began, 6), lateness=self.late
         )

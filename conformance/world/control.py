@@ -1,4 +1,4 @@
-"""What the control plane is told to do, and what the client answers."""
+"""Drive the control plane of a scenario and wait for the client's responses."""
 
 from __future__ import annotations
 
@@ -66,19 +66,21 @@ class Control:
         return self._served
 
     async def serve(self, served: XdsConfig, *, told: str = "", unheard: bool = False) -> None:
-        """Serve this from now on; a client that is connected must ACK what changes.
+        """Serve this configuration; a connected client must ACK what changes.
 
-        Only of what a right client asks for: else there is nothing that it could answer.
+        This covers only resources that a conforming client subscribes to: it does not respond to
+        others.
 
         Args:
-            served: all that there is.
-            told: what a reader of a failure needs to know of it; else it is told whole.
-            unheard: whether no answer is waited for: that the client asks at all is to be seen.
+            served: the whole configuration.
+            told: a description for failure messages; the default is the whole configuration.
+            unheard: do not wait for the response, as the scenario observes whether the client
+                subscribes at all.
 
         Raises:
-            ClientRefused: it NACKed one of the resources.
-            ClientSilent: it answered nothing in time.
-            ClientStuck: it asks for nothing of it.
+            ClientRefused: the client NACKed one of the resources.
+            ClientSilent: the client did not respond in time.
+            ClientStuck: the client subscribes to none of the resources.
         """
         self._before = before = self._served
         self._served = served
@@ -103,17 +105,17 @@ class Control:
     async def offer(
         self, kind: Kind, *offered: Any, told: str = "", deadline: float = timing.ANSWER
     ) -> Answer:
-        """Send resources of which the client may refuse some, in one response, and hear its answer.
+        """Send resources that the client may reject in one response, and return its answer.
 
         Args:
-            kind: of the resources.
+            kind: the kind of the resources.
             offered: the resources.
-            told: what a reader of a failure needs to know of them; else they are told whole.
-            deadline: for the answer.
+            told: a description for failure messages; the default is the whole resources.
+            deadline: the deadline for the answer.
 
         Raises:
-            ClientSilent: it answered nothing in time.
-            ClientStuck: it asks for nothing of it.
+            ClientSilent: the client did not respond in time.
+            ClientStuck: the client subscribes to none of the resources.
         """
         self._before = self._served
         push = await self._plane.set(*offered)
@@ -159,8 +161,8 @@ class Control:
         """Delete resources that were served, and hear the answer to the response without them.
 
         Raises:
-            ClientSilent: it answered nothing in time.
-            ClientStuck: it asks for nothing of it.
+            ClientSilent: the client did not respond in time.
+            ClientStuck: the client subscribes to none of the resources.
         """
         self._before = self._served
         self.history.append(f"{kind.name} without {', '.join(names)}")
@@ -187,7 +189,7 @@ class Control:
             request = await self._plane.transcript.answered(push, kind, deadline=deadline)
         except DeadlinePassed as passed:
             if self._stays_away_from(push, kind):
-                what = f"the client asks for nothing of what it is to have: {passed}"
+                what = f"the client requests none of the pushed resources: {passed}"
                 raise PreconditionTimeout(what) from None
             raise NoAckOrNack(str(passed)) from None
         asked = (event for event in self._plane.transcript.events if isinstance(event, Request))
@@ -205,7 +207,7 @@ class Control:
         )
 
     def last_word(self, answer: Answer) -> Answer:
-        """The same, or an ACK if a later request names that version and no error."""
+        """Return the answer, or an ACK if a later request names its version without an error."""
         asked = (event for event in self._plane.transcript.events if isinstance(event, Request))
         taken = any(
             event.kind is Kind[answer.kind]
@@ -218,9 +220,9 @@ class Control:
         return msgspec.structs.replace(answer, acked=True, error_detail="", told=answer.version)
 
     def _stays_away_from(self, push: Push, kind: Kind) -> bool:
-        """Whether a stream that was there before stays, and brought nothing of what was pushed.
+        """Return whether an earlier stream is still open and has requested nothing that was pushed.
 
-        Who has ended its stream is another matter: it may have died of what came before.
+        A client that has ended its stream does not count: it may have died of an earlier push.
         """
         events = self._plane.transcript.events
         before, since = events[: push.since], events[push.since :]
@@ -265,10 +267,11 @@ class Control:
         return self.asked(since=since)
 
     async def demand_asked(self, kind: Kind, count: int, *, within: float) -> None:
-        """Go on only when one request asks for so many resources of a kind, or for all there are.
+        """Wait until one request names `count` resources of a kind, or is a wildcard request.
 
         Raises:
-            ClientStuck: none did in time. It may live, and know nothing of what leads there.
+            ClientStuck: none did in time. The client may be alive without the resources that
+                refer to these.
         """
         try:
             await self._asking(kind, count, within=within)
@@ -276,7 +279,10 @@ class Control:
             raise PreconditionTimeout(str(passed)) from None
 
     async def give_time_to_ask(self, kind: Kind, count: int, *, within: float) -> None:
-        """The same, but go on without it as well: for who needs the time that it saves alone."""
+        """Wait for such a request as in `demand_asked`, but continue without it.
+
+        For a scenario that does not depend on the request and only saves time by it.
+        """
         await waits.watched(self._asking(kind, count, within=within))
 
     def _asking(self, kind: Kind, count: int, *, within: float) -> Coroutine[Any, Any, Event]:
@@ -331,9 +337,9 @@ class Control:
         return last
 
     async def unless_refused(self, waiting: Coroutine[Any, Any, _T]) -> _T:
-        """What is waited for, as long as the client does not refuse what it was served first.
+        """Return the awaited result unless the client rejects the first configuration.
 
-        Nobody waits for the answers to that: a client need not ask before it has calls to make.
+        The suite does not wait for its ACKs: a client need not subscribe before it has calls.
 
         Raises:
             ClientRefused: it NACKed one of those resources.

@@ -26,15 +26,15 @@ class EndpointRegistry:
         return self._by_id[endpoint].address
 
     def ids(self, *endpoints: BackendEndpoint) -> frozenset[str]:
-        """The fleet's ids of these endpoints, or of all."""
+        """Return the fleet's ids of these endpoints, or of all."""
         return frozenset(endpoint.id for endpoint in endpoints) or frozenset(self._by_id)
 
     async def more(self, count: int, *, mode: Mode | None = None) -> list[BackendEndpoint]:
-        """So many more endpoints, all in this mode (SERVE unless told otherwise)."""
+        """Start `count` more endpoints, all in this mode (by default SERVE)."""
         return self._kept(await self._fleet.endpoints(count, mode=mode or Serve()))
 
     async def of_one_port(self, *hosts: str) -> list[BackendEndpoint]:
-        """An endpoint that serves at each of these addresses, all at the same port."""
+        """Start an endpoint at each of these addresses, all at the same port."""
         port, made = 0, list[BackendEndpoint]()
         while len(made) < len(hosts):
             try:

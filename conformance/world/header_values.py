@@ -62,15 +62,15 @@ class HeaderValues:
         self._ring_keys = ring_keys
 
     def some(self, count: int) -> tuple[str, ...]:
-        """So many distinct values."""
+        """Return `count` distinct values."""
         return tuple(f"{self._rng.getrandbits(48):012x}" for _ in range(count))
 
     def pairs(self, count: int) -> tuple[tuple[str, str], ...]:
-        """Values of two headers, for each of so many calls."""
+        """Return values of two headers for each of `count` calls."""
         return tuple(zip(self.some(count), self.some(count), strict=True))
 
     def halves(self, each: int) -> tuple[list[str], list[str]]:
-        """Distinct values, so many with either value of the top bit of their XXH64."""
+        """Return distinct values, `each` of them per value of the top bit of their XXH64."""
         halves: tuple[list[str], list[str]] = ([], [])
         while min(map(len, halves)) < each:
             (value,) = self.some(1)
@@ -78,24 +78,24 @@ class HeaderValues:
         return halves[0][:each], halves[1][:each]
 
     def sessions(self, count: int) -> tuple[dict[str, str], ...]:
-        """The headers of so many calls, each with a session of its own."""
+        """Return the headers of `count` calls, each with a session of its own."""
         return tuple({SESSION: value} for value in self.some(count))
 
     def sessions_to_map(self) -> tuple[dict[str, str], ...]:
-        """The headers of calls that tell a ring: many, where its key format is no known one."""
+        """Return the headers of calls that map a ring: many, if its key format is unknown."""
         return self.sessions(ENOUGH_TO_MAP if self._ring_keys.known else BY_ARCS)
 
     def telling(
         self, served: XdsConfig, *, priority: int = 0, apart_from: XdsConfig | None = None
     ) -> tuple[dict[str, str], ...]:
-        """The headers of calls that tell how many entries each endpoint of a priority's ring has.
+        """Return the headers of calls that reveal how many ring entries each endpoint has.
 
-        There is a call for each ring that has one entry more, or fewer; several for the ring of
-        another size that a client may take for this one; and there are others that show what
-        changes much of the ring. By arcs alone they are all there is.
+        One call distinguishes each ring that has one entry more or fewer. Several distinguish a
+        ring of another size that a client may build instead. The others show larger changes to the
+        ring; if the key format is unknown, the suite relies on these.
 
         Raises:
-            NoSuchValueError: the two rings cannot be told apart.
+            NoSuchValueError: no value distinguishes the two rings.
         """
         values = values_telling_sizes(
             served.ring_localities(priority),

@@ -25,12 +25,12 @@ _TARGET: Final = f"dns:///{_PROBE}:9"
 
 
 class HostNames:
-    """Begins nothing unless it is asked to: most scenarios have no names.
+    """Serves host names; starts no name server before `begin`, as most scenarios need none.
 
     Args:
-        channels: the client's.
-        clock: the scenario's.
-        notes: what was watched in vain is said there.
+        channels: the client's channels.
+        clock: the scenario's clock.
+        notes: where a watch that saw nothing is noted.
     """
 
     def __init__(self, channels: Channels, clock: Clock, notes: list[str]) -> None:
@@ -41,17 +41,18 @@ class HostNames:
         self._first = 0
 
     async def begin(self, names: Mapping[str, Answer]) -> None:
-        """Have all calls from now on made by a process that knows just these names.
+        """Make all further calls from a process whose resolver has only these names.
 
-        A plain channel of it is closed before the one that calls use is opened: by that one its
-        resolver is seen to ask here, so that nobody is blamed for what he does not see.
+        First a channel without xDS shows that the process's resolver asks this name server, so
+        that a client that cannot see it is not accused. That channel is closed before the one
+        that makes the calls is opened.
 
         Args:
-            names: and what the name server says of each; of others, that there is none.
+            names: each name with the name server's answer; other names do not exist.
 
         Raises:
             PortForbidden, NoOwnHosts: this machine does not allow it.
-            HostsUnseen: the client asks somebody else.
+            HostsUnseen: the client asks another name server.
         """
         server = self._begun = await NameServer.start({_PROBE: NoSuchName(), **names})
         process = await self._channels.start_elsewhere(name_server=server.host)
@@ -64,7 +65,7 @@ class HostNames:
         if not await waits.came(asked):
             raise HostNamesIgnored(
                 f"the client does not ask the name server that its process was given: by a channel "
-                f"without xDS, to {_TARGET}, nobody was asked there. Start it so that it "
+                f"without xDS, to {_TARGET}, no query came there. Start it so that it "
                 "reads the /etc/resolv.conf of its adapter: a chroot or container of its own has "
                 "to be given that file; `xdspec doctor` looks at that as well"
             )
@@ -72,16 +73,16 @@ class HostNames:
         await self._channels.open_default(process)
 
     def set(self, name: str, answer: Answer) -> None:
-        """Change what is said of a name from now on."""
+        """Change the answer for a name."""
         self._server.set(name, answer)
 
     @property
     def mark(self) -> int:
-        """How much was asked by now: what comes later is `beyond` then."""
+        """The number of queries so far, to pass as `beyond` later."""
         return len(self._server.queries) - self._first
 
     def asked(self, *, beyond: int = 0) -> Lookups:
-        """What the client asked for, without so many of the first."""
+        """Return the client's look-ups without the first `beyond`."""
         at = self._clock.at
         return Lookups(
             tuple(
@@ -92,11 +93,11 @@ class HostNames:
         )
 
     async def asked_until(self, expectation: Expectation, *, beyond: int, within: float) -> Lookups:
-        """What the client asked for, once it fits or so many seconds have passed.
+        """Return the client's look-ups once they fit or `within` seconds have passed.
 
         Args:
-            expectation: what it is to be.
-            beyond: so many of the first do not count.
+            expectation: what the look-ups must fit.
+            beyond: the number of first look-ups that do not count.
             within: the deadline, from timing.py.
         """
         come = self._server.asked(
@@ -121,11 +122,11 @@ class HostNames:
         return self.asked(beyond=beyond)
 
     async def asked_again(self, name: str, *, beyond: int, within: float) -> bool:
-        """Wait until a name is asked for; whether it was.
+        """Wait until the client looks up a name, and return whether it did.
 
         Args:
-            name: which.
-            beyond: so many look-ups do not count.
+            name: the name.
+            beyond: the number of first look-ups that do not count.
             within: the deadline, from timing.py.
         """
         asked = self._server.asked(
@@ -134,7 +135,7 @@ class HostNames:
         return await waits.came(asked)
 
     async def close(self) -> None:
-        """Answer no more."""
+        """Stop the name server."""
         if self._begun is not None:
             await self._begun.stop()
 

@@ -1,4 +1,4 @@
-"""A control plane and a client process that was told of it."""
+"""Launch a control plane and a client process whose bootstrap names it."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from fake_control_plane import ControlPlane
 
 
 class LaunchedClient(msgspec.Struct, frozen=True):
-    """A control plane and a client process that was told of it, but has not said hello yet."""
+    """A control plane and a client process whose bootstrap names it, before its hello."""
 
     plane: ControlPlane
     process: ClientProcess
     environment: Mapping[str, str]
-    """What the process was given besides the manifest's own."""
+    """The process's environment variables in addition to the manifest's."""
     knobs: Mapping[str, int] = {}
-    """Of the client."""
+    """The client's knobs."""
     fork_servers: ForkServers | None = None
-    """Where more such processes may be forked from."""
+    """Fork servers from which more such processes may come."""
     bootstrap: str | None = None
-    """What each channel gets, if the process is shared; else the environment has it."""
+    """The bootstrap of each channel if the process is shared; else the environment has it."""
     earlier: tuple[str, ...] = ()
     """The scenarios that ran in this process before, oldest first."""
     waited: Mapping[str, int] = {}
-    """For how long its threads had waited for a processor by then: see `starvation.waited`."""
+    """How long its threads had waited for a processor by then: see `starvation.waited`."""
 
     @property
     def is_shared(self) -> bool:
@@ -68,11 +68,11 @@ async def launch(
 
     Args:
         prepared: the client.
-        environment: what the process is given besides the manifest's own.
-        knobs: of the client.
-        stderr: where its last words go.
-        fork_servers: where it may be forked from.
-        wanted: what its bootstrap configuration is to have.
+        environment: environment variables in addition to the manifest's.
+        knobs: the client's knobs.
+        stderr: the file for the process's stderr.
+        fork_servers: fork servers from which the process may come.
+        wanted: what its bootstrap configuration must contain.
 
     Raises:
         ConversationFailed: there is no such program.

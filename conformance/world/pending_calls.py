@@ -19,50 +19,50 @@ _T = TypeVar("_T")
 
 
 class Started(Protocol):
-    """Calls that somebody makes: those of an adapter's batch, or of a person who was asked to."""
+    """Calls that an adapter makes as a batch, or that a person makes by hand."""
 
     @property
     def tells_times(self) -> bool:
-        """Whether the times of outcomes are the client's own."""
+        """Return whether the client itself measured the times of outcomes."""
 
     @property
     def outcomes(self) -> Sequence[Outcome]:
-        """How those ended that have, in that order."""
+        """The outcomes of calls that have ended, in the order in which they ended."""
 
     @property
     def given_up(self) -> Collection[str]:
-        """The ids of those that were cancelled."""
+        """The ids of cancelled calls."""
 
     @property
     def opened_streams(self) -> Sequence[OpenedStream]:
-        """Those of kept-open streams that have their response headers."""
+        """The kept-open streams that have received response headers."""
 
     async def begun(self, *, deadline: float) -> Sequence[OpenedStream]:
-        """The same, once each has them or has ended.
+        """Return the opened streams once each has response headers or has ended.
 
         Raises:
-            NotSeen: some had neither in time.
+            NotSeen: some streams did neither in time.
         """
 
     def __aiter__(self) -> AsyncIterator[Outcome]: ...
 
     async def finished(self, *, deadline: float) -> tuple[Outcome, ...]:
-        """Every outcome, once there is no other to come.
+        """Return every outcome, once all calls have ended.
 
         Raises:
             ClientHung: they have not all ended in time.
         """
 
     async def cancel(self, *, deadline: float) -> None:
-        """Cancel those that have not ended."""
+        """Cancel the calls that have not ended."""
 
 
 class Caller(Protocol):
-    """Who makes calls for a scenario. A channel of the adapter is one."""
+    """Makes calls for a scenario, as a channel of the adapter does."""
 
     @property
     def is_closed(self) -> bool:
-        """Whether it makes no more calls, and those under way have been given up."""
+        """Return whether the caller has stopped and has given up the calls under way."""
 
     async def start_calls(
         self,
@@ -71,43 +71,43 @@ class Caller(Protocol):
         concurrency: int | None = None,
         pace: float | None = None,
     ) -> Started:
-        """Begin these calls: all at once, so many at once, or one each so many seconds."""
+        """Start these calls: all at once, `concurrency` at a time, or one every `pace` seconds."""
 
 
 class CallDriver(Protocol):
-    """By whose hands a client does what the scenario asks: a person's, or those of its adapter."""
+    """Drives a client for a scenario through a person or through the client's adapter."""
 
     def caller(self, channel: Channel, name: str, *, beside: bool) -> Caller:
-        """Who makes the next calls on a channel, in the place of its adapter.
+        """Return the caller that makes the next calls on a channel, instead of its adapter.
 
         Args:
-            channel: of the adapter.
-            name: what it is called in evidence.
-            beside: whether the scenario does something else while they are under way.
+            channel: the adapter's channel.
+            name: the channel's name in evidence.
+            beside: whether the scenario does something else during the calls.
         """
 
     async def leave_to_adapter(self, what: str) -> None:
-        """Ask whether the adapter may do what a person's own client cannot be asked for.
+        """Ask whether the adapter may do what a person cannot do with the client.
 
         Raises:
             ClientUnable: it may not.
         """
 
     def opened(self, channel: str, target: str, environment: Mapping[str, str | None]) -> None:
-        """Take note of what a channel needs: its target, and what its process is given besides."""
+        """Record a channel's target and the additional environment of its process."""
 
 
 class Settles(Protocol):
-    """Where calls were started, and where they are held against what the backends received."""
+    """Compares calls with what the backends received."""
 
     clock: Clock
 
     @property
     def tells_calls_apart(self) -> bool:
-        """Whether the client makes each call once, with metadata of its own."""
+        """Return whether the client makes each call once, with metadata of its own."""
 
     async def unless_refused(self, waiting: Coroutine[Any, Any, _T]) -> _T:
-        """What is waited for, as long as the client does not refuse what it was served first."""
+        """Return the awaited result unless the client rejects the first configuration."""
 
     async def settle(
         self,
@@ -125,13 +125,13 @@ class PendingCalls:
     """Calls that were started and may still be waiting.
 
     Args:
-        calls: where they were started.
-        caller: who makes them.
-        channel: what that is called in evidence.
-        planned: what was asked for.
-        batch: what became of it so far.
-        since: so many rows were in the ledger before.
-        concurrency: so many are made at once, if not all.
+        calls: settles the calls.
+        caller: makes the calls.
+        channel: the channel's name in evidence.
+        planned: the requested calls.
+        batch: the started calls.
+        since: the number of rows in the ledger before the calls.
+        concurrency: the number of calls made at once, if not all.
     """
 
     def __init__(
@@ -155,12 +155,12 @@ class PendingCalls:
         self._is_settled = False
 
     async def over(self) -> Calls:
-        """Every call, when the last of them has ended.
+        """Return every call once the last of them has ended.
 
         Raises:
-            ClientRefused: the client NACKed what was served first, so calls may wait in vain.
+            ClientRefused: the client NACKed the first configuration, so calls may never end.
             ClientStuck: calls that wait for others to end ran into their deadlines instead.
-            ClientLied: the client's word and the backends' rows contradict each other.
+            ClientLied: the client's report and the backends' rows contradict each other.
             ConversationFailed: the client died, hung or babbled.
         """
         outcomes = await self._calls.unless_refused(self._ended())
@@ -169,7 +169,7 @@ class PendingCalls:
         return calls
 
     async def begun(self) -> Calls:
-        """Every stream, once it is open or has ended, or when a call would have had its time.
+        """Return every stream once it is open, has ended, or has run into a call's deadline.
 
         What has not ended has no status: OPEN stands there, or WAITING.
 
@@ -184,7 +184,7 @@ class PendingCalls:
         )
 
     def said(self) -> tuple[Call, ...]:
-        """What the client says of calls that have ended, until it is held against the backends."""
+        """Return ended calls as the client reports them, as long as they are not settled."""
         if self._is_settled:
             return ()
         outcomes = self._batch.outcomes
@@ -194,11 +194,11 @@ class PendingCalls:
 
     @property
     def outcomes(self) -> Sequence[Outcome]:
-        """What the client says of those that have ended."""
+        """The ended calls as the client reports them."""
         return self._batch.outcomes
 
     async def _ended(self) -> tuple[Outcome, ...]:
-        """Every outcome; who makes one row of calls after another has time as long as some come."""
+        """Return every outcome; a client that makes calls in rows has time while outcomes come."""
         longest = max((call.deadline or 0 for call in self._planned), default=0)
         while True:
             before = len(self._batch.outcomes)
@@ -214,14 +214,14 @@ class PendingCalls:
                     raise
 
     def _in_time(self, ended: int, longest: float) -> bool:
-        """Whether so many ended in BATCH as do if each of so many at once ends by its deadline."""
+        """Return whether enough calls ended in BATCH if each used up its deadline."""
         if self._concurrency is None or not longest:
             return False
         return ended >= self._concurrency * int(timing.BATCH / longest) > 0
 
     @property
     def waiting(self) -> int:
-        """How many have not ended."""
+        """The number of calls that have not ended."""
         return len(self._planned) - len(self._batch.outcomes)
 
     async def ends(self) -> AsyncIterator[int]:
@@ -237,18 +237,18 @@ class PendingCalls:
 
     @property
     def spans(self) -> dict[str, tuple[float, float]]:
-        """When each that has ended began, and when it ended; seconds since the scenario began.
+        """Return when each ended call started and ended, in seconds since the scenario started.
 
         Raises:
-            ClientUnable: who makes them does not tell.
+            ClientUnable: the caller does not report times.
         """
         if not self._batch.tells_times:
-            raise Unsupported("nobody knows to the moment when calls made by hand began and ended")
+            raise Unsupported("the exact start and end of calls made by hand are unknown")
         at = self._calls.clock.at
         return {call.id: (at(call.started_at), at(call.ended_at)) for call in self._batch.outcomes}
 
     def told(self) -> tuple[ReportedCall, ...]:
-        """How those ended, as the client says, that nobody has given up."""
+        """Return how calls ended according to the client, if the caller has not given them up."""
         if self._caller.is_closed or not self._batch.tells_times:
             return ()
         deadlines = {call.id: call.deadline for call in self._planned}

@@ -19,11 +19,11 @@ TEST_POLICY: Final = "xdspec.TestPolicy"
 
 
 class Policies:
-    """Registers nothing unless it is asked to: most scenarios have no such policy.
+    """Registers a custom LB policy on request: most scenarios need none.
 
     Args:
-        process: of the client, in which no channel has been opened.
-        hands: who is asked whether that process is to do it.
+        process: the client's process, which has not opened a channel.
+        hands: a person's driver, which decides whether that process may register the policy.
     """
 
     def __init__(self, process: ClientProcess, hands: CallDriver | None = None) -> None:
@@ -32,7 +32,7 @@ class Policies:
         self._registered: RegisteredPolicy | None = None
 
     async def register(self) -> None:
-        """Have the policy in the registry."""
+        """Register the policy in the client's registry."""
         if self._hands is not None:
             await self._hands.leave_to_adapter(f"the policy {TEST_POLICY} in its registry")
         self._registered = await self._process.register_policy(

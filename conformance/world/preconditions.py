@@ -67,7 +67,7 @@ class Preconditions:
 
         Raises:
             ClientUnable: it does.
-            ClientStuck: it was told to connect and did not.
+            ClientStuck: the suite requested a connection and the client did not connect.
         """
         if not {"channels", "watch", "connect"} <= set(self._channels.manifest.capabilities):
             return
@@ -95,7 +95,7 @@ class Preconditions:
             )
         if not has_come:
             raise PreconditionTimeout(
-                f"a channel to {silent.address} that was told to connect sent no byte there within "
+                f"a channel to {silent.address} that had to connect sent no byte there within "
                 f"{timing.EVENT:g} s"
             )
 
@@ -130,13 +130,13 @@ class Preconditions:
             )
 
     async def one_story(self) -> None:
-        """Hold how calls ended, as the client says, against what backends and gates saw of them.
+        """Compare how calls ended according to the client with what backends and gates saw.
 
-        Of calls that cannot be told apart nothing is known, nor of what lies between a proxy and
-        its driver.
+        Calls that the suite cannot distinguish are not compared, nor are calls through a proxy:
+        what happens between the proxy and its driver is unknown.
 
         Raises:
-            ClientLied: they cannot both be true.
+            ClientLied: the two contradict each other.
         """
         if not self._calls.tells_calls_apart or self._channels.manifest.dialect:
             return
@@ -198,18 +198,18 @@ class Preconditions:
             raise Unsupported("the client does not state A37, so it has no aggregate clusters")
 
     async def host_names(self, channel: Channel, name: str, *members: BackendEndpoint) -> None:
-        """See that the process of a channel knows a name: a plain channel there connects by it.
+        """Check that the process of a channel resolves a name, by a channel without xDS.
 
-        Asked where nothing came of the name by xDS, so that nobody is blamed for what his process
-        does not see. A client that has one channel at a time loses this one.
+        A scenario calls this if the client did not use the name over xDS, so that a client whose
+        process cannot see the name is not accused. A client with one channel at a time loses it.
 
         Args:
-            channel: one of a process that was given host names.
-            name: such a name and the port, "host:port".
-            members: the endpoints that it stands for.
+            channel: a channel of a process that has its own host names.
+            name: such a name with the port, "host:port".
+            members: the endpoints to which the name resolves.
 
         Raises:
-            HostsUnseen: nobody was connected to, or the client cannot be asked in this way.
+            HostsUnseen: the client connected to none, or cannot open such a channel.
         """
         process = self._channels.process(channel)
         if "channels" not in self._channels.manifest.capabilities:
@@ -220,7 +220,7 @@ class Preconditions:
         if not any(member.attempts for member in members):
             raise HostNamesIgnored(
                 f"the client does not see the table of host names that its process was given: by a "
-                f"channel without xDS, to dns:///{name}, nobody is connected to either. Start it "
+                f"channel without xDS, to dns:///{name}, no endpoint was connected to. Start it "
                 "so that it reads the /etc/hosts of its adapter: a chroot or container of its own "
                 "has to be given that file; `xdspec doctor` looks at it alone (host-names)"
             )

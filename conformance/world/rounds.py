@@ -1,4 +1,4 @@
-"""The same round of calls, made until it fits: an ACK comes before the new policy is in use."""
+"""Repeat a round of calls until it fits: a client sends an ACK before it uses the new policy."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class Rounds:
     async def until(
         self, expectation: Expectation, calls: Round, *, within: float | None = None
     ) -> Calls:
-        """Make the same round of calls until it fits; the last one begins when so much has passed.
+        """Repeat a round of calls until it fits; the last one starts when `within` has passed.
 
         Args:
-            expectation: what they are to be.
+            expectation: what the calls must fit.
             calls: makes a round.
-            within: seconds that a right client may need; else APPLY.
+            within: the seconds that a conforming client may need; the default is APPLY.
         """
         return await self.until_any((expectation,), calls, within=within)
 
     async def until_any(
         self, ways: Iterable[Expectation], calls: Round, *, within: float | None = None
     ) -> Calls:
-        """As `until`, of what may go one of several ways."""
+        """Repeat a round of calls as in `until`, until any of several expectations fits."""
         bound = [self._ring_keys.bind(choice) for choice in ways]
         deadline = timing.APPLY if within is None else within
         waited = await waits.until(
@@ -53,15 +53,15 @@ class Rounds:
         return seen if seen.overdue else await calls()
 
     async def demand(self, expectation: Expectation, calls: Round, *, why: str) -> Calls:
-        """Make the same round of calls, and go on only when it fits.
+        """Repeat a round of calls, and require that it fits.
 
         Args:
-            expectation: what they are to be.
+            expectation: what the calls must fit.
             calls: makes a round.
-            why: what makes a right client bring it about.
+            why: the reason why a conforming client makes it fit.
 
         Raises:
-            ClientStuck: it did not within APPLY.
+            ClientStuck: no round fitted within APPLY.
         """
         seen = await self.until(expectation, calls)
         if seen.overdue:

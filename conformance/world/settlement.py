@@ -1,7 +1,7 @@
-"""What the client says of calls, held against what the backends received. Pure.
+"""Compare the client's report of calls with what the backends received. Pure.
 
 A client with the capability `metadata` gives each call an id of its own, by which a backend's row
-is found. Of any other, calls that are alike and follow one another share a mark, and are counted.
+is found. For other clients, consecutive calls that are alike share a mark, and are counted.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from conformance.judging.observations import OPEN, WAITING, Call
 from test_servers import Rpc
 
 ClaimedAnswer = tuple[str | None, str]
-"""A mark, and the endpoint that is said to have answered calls of that mark."""
+"""A mark, and the endpoint that reportedly answered calls with that mark."""
 
 
 def marked_by_rows(planned: Sequence[PlannedCall]) -> list[PlannedCall]:
-    """The same calls, but those that are alike and follow one another share the first one's mark.
+    """Return the calls with one mark for each run of consecutive calls that are alike.
 
     For a client that cannot give each call metadata of its own.
     """
@@ -85,15 +85,14 @@ def answered_by(outcomes: Iterable[Outcome]) -> dict[str, str]:
 
 
 def claims(planned: Iterable[PlannedCall], told: Mapping[str, str]) -> Counter[ClaimedAnswer]:
-    """How many calls of each mark the client says that each endpoint answered."""
+    """Count the calls of each mark that each endpoint answered according to the client."""
     return Counter((call.mark, told[call.id]) for call in planned if call.id in told)
 
 
 def lie_by_count(claimed: Counter[ClaimedAnswer], counted: Counter[ClaimedAnswer]) -> str | None:
-    """What of the client's report is untrue, in words, if it tells of more than were received.
+    """Describe what is untrue if the client reports more calls than the backends received.
 
-    More may have been received than it tells of: such a client makes more calls than it is asked
-    for.
+    The backends may receive more than it reports: such a client makes more calls than requested.
     """
     for (mark, where), more in sorted((claimed - counted).items()):
         return (
@@ -132,7 +131,7 @@ def ended(
 
 
 def can_be_plain(planned: Collection[PlannedCall], paths: Collection[str]) -> bool:
-    """Whether a client can make these calls that makes plain ones with metadata of text only."""
+    """Return whether a client with only these paths and text metadata can make the calls."""
     return all(
         call.path in paths and not any(key.endswith("-bin") for key, _ in call.metadata)
         for call in planned

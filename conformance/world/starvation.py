@@ -11,20 +11,20 @@ from regular_files import read_bytes, read_text
 
 PROC = Path("/proc")
 GROUP = 2
-"""Of the fields that follow the name in /proc/PID/stat: the process group."""
+"""The index of the process group among the fields that follow the name in /proc/PID/stat."""
 WAITED = 1
-"""Of the fields of schedstat: nanoseconds on a run queue."""
+"""The index of the nanoseconds on a run queue among the fields of schedstat."""
 
 
 def starved(
     group: int, *, since: Mapping[str, int] = MappingProxyType({}), proc: Path = PROC
 ) -> float:
-    """Seconds that the thread which waited longest for a processor did so.
+    """Return for how many seconds the most starved thread has waited for a processor.
 
     Args:
         group: the process group of the client.
-        since: what `waited` returned at the beginning; else it counts from the threads' own.
-        proc: where the kernel tells of processes. Where none does, nobody has waited.
+        since: the earlier result of `waited`; by default it counts from each thread's start.
+        proc: the mount point of procfs. Without procfs the result is 0.
     """
     found = waited(group, proc=proc)
     return max((time - since.get(thread, 0) for thread, time in found.items()), default=0) / 1e9

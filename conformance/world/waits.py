@@ -1,9 +1,9 @@
-"""Waits that tell how they ended: the one place where a deadline that passes is no exception.
+"""Waits that report how they ended: only here a passed deadline is not an exception.
 
-There are two kinds. An *observation* ends in what was seen, which is judged, whether it fits or
-time was up. A *precondition* that is not reached ends the scenario: what a right client had to
-bring about is a failure of the client, what this suite had to is an error of the suite. Nothing is
-passed over: whoever uses one of these waits looks at what it says.
+There are two kinds. An *observation* returns what was seen, fitting or not, and the scenario judges
+it. A *precondition* that is not reached ends the scenario: it is a failure of the client if the
+client had to bring it about, and an error of the suite if the suite had to. Every caller must
+examine the result of its wait.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ T = TypeVar("T")
 
 
 class Waited(NamedTuple, Generic[T]):
-    """What a wait ended in."""
+    """The result of a wait."""
 
     seen: T
     fits: bool
-    """Whether it is what was waited for; else time was up."""
+    """True if `seen` is what the caller waited for; False if the deadline passed."""
 
 
 class Passed(NamedTuple):
@@ -35,16 +35,16 @@ class Passed(NamedTuple):
     began: float
     ended: float
     what: str
-    """What was waited for, as far as the wait knows."""
+    """A description of the awaited event, as far as the wait knows it."""
 
 
 PASSED: Final = collections.deque[Passed](maxlen=1000)
-"""The last ones of this process, for the evidence of the scenario in which they were; a process has
-one scenario at a time. More than these nobody looks at."""
+"""The last passed deadlines of this process, for the evidence of the scenario that it runs; a
+process runs one scenario at a time. Older entries have no reader."""
 
 
 async def came(waiting: Awaitable[object], *, within: float | None = None) -> bool:
-    """Wait for something that has a deadline, or else `within` so many seconds; whether it came."""
+    """Wait until an event comes or its deadline (or `within`, s) passes; return whether it came."""
     began = time.monotonic()
     try:
         async with asyncio.timeout(within):
@@ -56,7 +56,7 @@ async def came(waiting: Awaitable[object], *, within: float | None = None) -> bo
 
 
 async def watched(waiting: Awaitable[object]) -> None:
-    """Wait for something that need not come: what did is told elsewhere, and judged."""
+    """Wait for an event that need not come; the caller reads and judges the observation itself."""
     await came(waiting)
 
 
@@ -67,13 +67,13 @@ async def until(
     within: float,
     what: str = "what fits",
 ) -> Waited[T]:
-    """Look again and again until it fits; the last look begins when so many seconds have passed.
+    """Look repeatedly until the result fits; the last look starts after `within` seconds.
 
     Args:
-        look: takes a look.
-        fits: whether what it saw is what is awaited.
-        within: those seconds.
-        what: is awaited, for who reads that it did not come.
+        look: makes an observation.
+        fits: returns whether the observation is the awaited one.
+        within: the deadline in seconds.
+        what: a description of the awaited observation, for the report of a passed deadline.
     """
     since = time.monotonic()
     deadline = since + within

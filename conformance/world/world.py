@@ -109,13 +109,13 @@ class World:
 
     @property
     def now(self) -> float:
-        """Seconds since the scenario began."""
+        """Seconds since the scenario started."""
         return self.clock.now
 
     # What is there
 
     async def addresses(self, count: int) -> tuple[str, ...]:
-        """The addresses of so many more endpoints that serve."""
+        """Start `count` more endpoints that serve, and return their addresses."""
         return tuple(endpoint.address for endpoint in await self.endpoints(count))
 
     async def plain_ring(self, *policies: HashPolicy, ring: Policy = DEFAULT_RING) -> XdsConfig:
@@ -128,14 +128,13 @@ class World:
     # What the client does
 
     async def request_and_cancel(self, headers: Headers, picked: BackendEndpoint) -> None:
-        """Make a request, and cancel it as soon as the endpoint that it picks has been tried.
+        """Make a request, and cancel it as soon as the client has tried the picked endpoint.
 
-        Before the request nobody picked it. That the client tries it of itself is no fault here,
-        and where its gate holds the attempt no second one comes. The scenario needs the capability
-        `cancel`.
+        No earlier request picked that endpoint. The client may try it without a request; if the
+        gate holds that attempt, no second one comes. The scenario needs the capability `cancel`.
 
         Raises:
-            ClientStuck: the endpoint was not tried.
+            ClientStuck: the client did not try the endpoint.
             ConversationFailed: the client died, hung or babbled.
         """
         started = await self.start([headers])
@@ -148,13 +147,13 @@ class World:
     async def judge(
         self, clause: str, seen: Observation, expected: Expectation | Mapping[str, Expectation]
     ) -> None:
-        """Put a clause before the judge; one expectation, or one for each edition or choice."""
+        """Judge a clause by one expectation, or by one for each edition or choice."""
         is_overdue = isinstance(seen, Calls) and seen.overdue
         before = self.control.ring_before() if is_overdue else None
         self.bench.judge(clause, seen, expected, before=before)
 
     async def judge_rotation(self, clause: str, served: XdsConfig | Cluster) -> None:
-        """Whether calls with one and the same header go round TURNS endpoints, once all serve."""
+        """Judge whether calls with equal headers rotate over TURNS endpoints, once all serve."""
         headers = [{SESSION: "same"}] * TURNS * ROUNDS
         calls = await self.rounds.until_it_lasts(
             EachServesSome(served.addresses()), lambda: self.call(headers, concurrency=1)
