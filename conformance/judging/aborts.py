@@ -22,23 +22,23 @@ class ResourceRejected(Exception):
 
 
 class NoAckOrNack(Exception):
-    """The client did neither ACK nor NACK in time. Who never asks for a resource is ClientStuck."""
+    """The client sent neither ACK nor NACK in time, although it requested the resource."""
 
 
 class ReportContradicted(Exception):
-    """What the client reported and what the backends counted cannot both be true."""
+    """The client's report and the backends' counts contradict each other."""
 
 
 class Unsupported(Exception):
-    """The client cannot do what the scenario asks of it, as its manifest says."""
+    """The client cannot do what the scenario needs, according to its manifest."""
 
 
 class PreconditionTimeout(Exception):
     """The client did not get in time to where the scenario wanted it before looking.
 
     Args:
-        what: what happened, in words.
-        expectation: the kind of expectation that was not met, if it was one.
+        what: a description of what happened.
+        expectation: the kind of the expectation that was not met, if there was one.
     """
 
     def __init__(self, what: str, expectation: str = "") -> None:
@@ -47,15 +47,15 @@ class PreconditionTimeout(Exception):
 
 
 class SuiteTimeout(Exception):
-    """The suite did not bring about in time what the scenario wanted before looking."""
+    """The suite did not bring about a precondition of the scenario in time."""
 
 
 class WrongOutcome(Exception):
-    """A request that was to bring the client there ended otherwise than one of a right client.
+    """A request of the set-up did not end as a conforming client's would.
 
     Args:
-        what: what happened, in words.
-        expectation: the kind of expectation that was not met, if it was one.
+        what: a description of what happened.
+        expectation: the kind of the expectation that was not met, if there was one.
     """
 
     def __init__(self, what: str, expectation: str = "") -> None:

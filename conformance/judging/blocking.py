@@ -1,9 +1,9 @@
-"""What ended several scenarios is told once: one clause fails for it, the others are blocked. Pure.
+"""Report a cause that ended several scenarios once: one clause fails, others are blocked. Pure.
 
-That a client refuses every Cluster with RING_HASH, or dies as soon as it makes a ring, is one
-fact, however many scenarios cannot go on: the first clause that is about it fails, and of the rest
-nobody knows anything. So it is no amnesty either: for each cause a clause that the client states,
-and that is a MUST, has failed.
+A client that rejects every Cluster with RING_HASH, or dies as soon as it builds a ring, has one
+fault, however many scenarios it ends. The first clause about that fault fails. The other clauses
+were not observed, so they are blocked. This is no amnesty: for each cause a MUST clause that the
+client states has failed.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ VARIES = re.compile(
     r"|\b(?:version|nonce|index|node|line|pid|id)\b[\s:=#\"']*\d+",
     re.IGNORECASE,
 )
-"""What a refusal may say of the very response, beside names, and another scenario's says otherwise.
+"""Parts of a NACK's text, in addition to names, that differ from scenario to scenario.
 
-Other numbers stay: the number of an LB policy that is not known tells one cause from another.
+Other numbers stay: the number of an unknown LB policy distinguishes one cause from another.
 """
 
 
 def refusal(resource: str, words: str, names: Collection[str]) -> Cause:
-    """The cause of a scenario that ended as the client refused what it builds on.
+    """Return the cause of a scenario that ended because the client rejected its set-up.
 
     Args:
         resource: the kind of resource, as the catalogue names it.
@@ -78,9 +78,9 @@ def once_each(records: Sequence[Record], catalogue: Catalogue) -> tuple[Record, 
 
 
 def left_open(records: Iterable[Record]) -> tuple[Record, ...]:
-    """The records of a part of a run, without failures that may be told of another part's clause.
+    """Return the records of a part of a run without failures that another part may report.
 
-    Such a one is blocked by nobody knows what, until all records are there.
+    Such a failure counts as blocked by an unknown clause until all records are available.
     """
     return tuple(
         msgspec.structs.replace(
@@ -97,17 +97,17 @@ def left_open(records: Iterable[Record]) -> tuple[Record, ...]:
 
 
 def _is_one(cause: Cause, ended: int, asked: int) -> bool:
-    """Whether so many scenarios of those that asked anything ended by one cause.
+    """Return whether the scenarios with this cause ended by one and the same fault.
 
-    A NACK has words, mostly. A death has none, and two may have nothing in common: so it is taken
-    for one only where it is what becomes of most scenarios.
+    A NACK mostly has a text to compare. A death has none, and two deaths may be unrelated, so
+    deaths count as one fault only if they ended more than half of the scenarios that ran.
     """
     has_words = bool(cause.resource and cause.words)
     return ended > 1 and (has_words or 2 * ended > asked)
 
 
 def _blocker(cause: Cause, several: Iterable[Record], catalogue: Catalogue) -> str | None:
-    """The clause that fails for a cause: the first that is about it, else the first of all.
+    """Return the clause that fails for a cause: the first about it, or else the first of all.
 
     None where no MUST that the client states would fail: then nothing is blocked.
     """

@@ -75,8 +75,8 @@ def of(
         error: what ended it.
         lateness: by how many seconds the suite itself was late at worst.
         starved: for how many seconds the client waited for a processor.
-        seconds: how long the scenario took; a client that waited for less than half of that could
-            have done what it was to do.
+        seconds: how long the scenario took; a client that waited for less than half of that had
+            time enough.
         nothing_seen: no call had ended and nothing had been judged.
     """
     what = f"{error}" or type(error).__name__
@@ -91,7 +91,7 @@ def of(
         elif starved > max(timing.STARVED, seconds / 2):
             excuse = f"the client waited {starved:.1f} s for a processor"
         if excuse:
-            late = f"{what}; but {excuse}, so nobody can tell"
+            late = f"{what}; but {excuse}, so there is no verdict"
             return Trouble(verdict=Verdict.ERROR, reason=Reason.TIMING, what=late)
     cause = error.cause if isinstance(error, ResourceRejected) else None
     if nothing_seen:

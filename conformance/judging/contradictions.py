@@ -1,7 +1,7 @@
-"""A client's word on how calls ended, held against what backends and gates saw of them. Pure.
+"""Compare how calls ended according to the client with what backends and gates saw. Pure.
 
-A right client is never accused: whatever may have kept an answer from it is an excuse, be it only
-possible. What is left are calls of which nothing but the client's word says that they failed.
+A conforming client is never accused: any possible reason why an answer did not reach it is an
+excuse. The remaining calls failed according to the client's report alone.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from test_servers import Attempt, Rpc
 
 
 class ReportedCall(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client says of a unary call that the suite neither cancelled nor left without channel.
+    """A client's report of a unary call that the suite did not cancel, on an open channel.
 
     Times are monotonic seconds of the suite. `expires_at` is the deadline, None without one.
     """
@@ -29,13 +29,13 @@ class ReportedCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Contradiction(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client says of a call, and what its backend saw of it."""
+    """A client's report of a call, and the backend's row for the call."""
 
     told: ReportedCall
     row: Rpc
 
     def __str__(self) -> str:
-        """Both, in words."""
+        """Describe both."""
         told, details = self.told, f" ({self.told.details})" if self.told.details else ""
         how = (
             f"ended it with {self.row.status}"
@@ -79,7 +79,7 @@ def contradictions(
 def _had_the_answer(
     outcome: ReportedCall, row: Rpc, connection: Attempt | None, doubt: float
 ) -> bool:
-    """Whether nothing can have kept the backend's OK from a client that says the call failed."""
+    """Return whether the backend's OK must have reached a client that reports a failure."""
     if row.status != "OK" or row.ended_at is None or connection is None:
         return False
     expired = (

@@ -16,19 +16,19 @@ NONCES = "A27-ADS-02"
 
 
 class Bootstrap(msgspec.Struct, frozen=True, kw_only=True):
-    """What stands in a client's bootstrap configuration besides what always does."""
+    """Additions to a client's default bootstrap configuration."""
 
     fields: dict[str, Any] = {}
-    """At its top, by name."""
+    """Top-level fields, by name."""
     server_features: tuple[str, ...] = ()
-    """Of the one server."""
+    """Additional features of the only server."""
 
 
 AS_ALWAYS = Bootstrap()
 
 
 class Declaration(msgspec.Struct, frozen=True, kw_only=True):
-    """What a scenario says of itself before it runs."""
+    """What a scenario declares before it runs."""
 
     clauses: tuple[str, ...]
     """The clauses on which it gives verdicts: exactly these."""
@@ -44,17 +44,17 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.25
     """About how long it takes: the longest start first."""
     waits: bool = False
-    """Whether that is the time of a timer, during which nothing is done."""
+    """True if the scenario spends that time idle, waiting for a timer."""
     failover: bool = False
-    """Whether it is the failover timer, which --fast has shortened."""
+    """True if that timer is the failover timer, which --fast shortens."""
     resolutions: bool = False
-    """Whether it is the least time between two resolutions of a name, which is short where the
-    client has a knob for that."""
+    """True if that timer is the least time between two resolutions of a name, which is short if the
+    client has a knob for it."""
     timed: tuple[str, ...] = ()
-    """Those of its clauses that are about how long that timer takes: not to be judged then."""
+    """The clauses on the duration of that timer: they are not judged if it is shortened."""
     absence: bool = False
-    """Whether it is the time after which a resource does not exist. No client has a knob for that,
-    so --fast leaves the scenario out."""
+    """True if that timer is the one after which a resource does not exist. No client has a knob for
+    it, so --fast leaves the scenario out."""
 
 
 def scenario(  # noqa: PLR0913 - all but the clauses by their names

@@ -59,11 +59,11 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True):
     reason: Reason
     what: str
     excusable: bool = False
-    """Of a failure: whether lateness alone can make a right client fail so."""
+    """True for a failure that lateness alone can cause in a conforming client."""
     cause: Cause | None = None
-    """Where other scenarios may have ended by the very same."""
+    """The cause, if it may have ended other scenarios too."""
     at: str = ""
-    """Of a scenario that goes from one clause to the next: the one that it had come to."""
+    """The clause that a scenario had reached, if it takes its clauses in turn."""
     expectation: str = ""
     """The kind of expectation that a precondition did not meet, if it was one."""
 
@@ -76,26 +76,26 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     clauses: tuple[str, ...]
     client: JudgedClient
     mutant: str = ""
-    """Of a mutant of the reference client: its id."""
+    """The id of the mutant of the reference client, if the client is one."""
     seed: int
     fast: bool = False
-    """Whether timers were shortened where the client has a knob for it."""
+    """True if timers were shortened as far as the client has knobs for them."""
     seconds: float
     began: float = 0.0
     """When it began, by the suite's monotonic clock: that of all times in its evidence's files."""
     lateness: float = 0.0
     """By how many seconds the suite's own event loop was late, at worst."""
     starved: float = 0.0
-    """Of a scenario that failed: for how many seconds the client waited for a processor."""
+    """The seconds that the client waited for a processor, if the scenario failed."""
     checks: tuple[Check, ...] = ()
     trouble: Trouble | None = None
     untimed: tuple[str, ...] = ()
     """Clauses on a timer that was shortened for the client, or is not waited for."""
     unasked: tuple[str, ...] = ()
-    """Clauses that are in no text that the client states, where that alone is not looked into."""
+    """Clauses from texts that the client does not state, if such clauses are left out."""
     notes: tuple[str, ...] = ()
     served: tuple[str, ...] = ()
-    """What was served, one after the other, in words."""
+    """Descriptions of the served configurations, in order."""
     decisions: tuple[Decision, ...] = ()
     beside_others: tuple[Decision, ...] = ()
     """What it had said beside others, if a time was doubtful there and it was run again alone."""
@@ -121,13 +121,13 @@ class BadEvidence(Exception):
 
 
 def decisions_of(record: Record, catalogue: Catalogue) -> tuple[Decision, ...]:
-    """The verdicts on the clauses that the scenario claims; one clause may have several.
+    """Return the verdicts on the clauses that the scenario claims; one clause may have several.
 
-    Trouble is one more verdict on every clause: a failure or an error outweighs what a client that
-    lies or dies seemed to do right. But where it came at one of several clauses that are looked at
-    in turn, it is about that one: what was judged before stands, and what was to come is blocked if
-    that one fails by it. Of a clause that is foreign to the client nothing is said but that. One
-    that rests on another is blocked by it, where the other fails: the same fact is told once.
+    Trouble adds a verdict to every clause: a failure or an error outweighs any pass of a client
+    that lies or dies. If the scenario takes its clauses in turn, trouble counts for the clause
+    that it interrupted: earlier verdicts stand, and later clauses are blocked if that clause
+    fails. A clause that is foreign to the client is only reported as foreign. A clause that rests
+    on another is blocked if the other fails, so that one fault is reported once.
     """
     follows = record.client.follows
     foreign = {clause for clause in record.clauses if is_foreign(catalogue[clause], follows)}
@@ -175,7 +175,7 @@ def decisions_of(record: Record, catalogue: Catalogue) -> tuple[Decision, ...]:
 def _told_of(
     ended: Mapping[str, Decision], at: Decision | None, judged: Collection[str]
 ) -> Iterator[Decision]:
-    """Of what trouble says of each clause, what is told: of all, or of the one that it came at."""
+    """Select the verdicts of trouble to report: for all clauses, or for the interrupted one."""
     if at is None:
         yield from ended.values()
         return
@@ -186,9 +186,10 @@ def _told_of(
 
 
 def _resting(decisions: Collection[Decision], catalogue: Catalogue) -> Iterator[Decision]:
-    """The same, but those blocked whose clause rests on one that fails in the same scenario.
+    """Block decisions whose clause rests on a clause that fails in the same scenario.
 
-    What a cause has ended that others may share is left to the report, which knows them all.
+    Failures with a cause that other scenarios may share are left to the report, which has all
+    records.
     """
     failed = {
         decision.clause
@@ -202,11 +203,11 @@ def _resting(decisions: Collection[Decision], catalogue: Catalogue) -> Iterator[
 
 
 def _ended_by(trouble: Trouble, clause: Clause, follows: Collection[str]) -> Decision:
-    """What trouble says of a clause.
+    """Return the verdict of trouble on a clause.
 
-    A client that lives and tells the truth, but does not take the scenario to its end, fails only
-    what it states to follow, and only where the text leaves no choice. Nor does a late machine make
-    doubtful what the client does not state.
+    A client that stays alive and reports truthfully, but does not reach the end of the scenario,
+    fails only clauses that it states, and only if the text leaves no choice. A late machine makes
+    no clause doubtful that the client does not state.
     """
     said = Decision(
         clause=clause.id,
@@ -250,10 +251,10 @@ def read(folder: Path) -> Record:
 
 
 def read_in(folder: UntrustedFolder) -> Record:
-    """The same of a folder that is open.
+    """Read the record from an open folder.
 
     Raises:
-        BadEvidence: as above.
+        BadEvidence: the record cannot be read or is not valid.
     """
     path = folder.place / FILE
     try:

@@ -33,11 +33,11 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Calls(msgspec.Struct, frozen=True, tag="calls"):
-    """RPCs, in the order in which they were asked for."""
+    """RPCs, in the order in which the scenario requested them."""
 
     calls: tuple[Call, ...]
     overdue: bool = False
-    """Whether they were made until they fit, and time was up."""
+    """True if the calls were repeated until they fit, and the deadline passed."""
 
     def __iter__(self) -> Iterator[Call]:
         """Go over the calls."""
@@ -48,7 +48,7 @@ class Calls(msgspec.Struct, frozen=True, tag="calls"):
         return len(self.calls)
 
     def taken_for(self, addresses: Mapping[str, str]) -> Calls:
-        """The same calls as if these addresses had been others."""
+        """Return the calls with some endpoint addresses replaced."""
         where = {
             address: addresses.get(address, address)
             for address in {c.endpoint for c in self}
@@ -59,7 +59,7 @@ class Calls(msgspec.Struct, frozen=True, tag="calls"):
 
 
 class Contrast(msgspec.Struct, frozen=True, tag="contrast"):
-    """The same requests before and after a change: pairwise by position."""
+    """Equal requests before and after a change, pairwise by position."""
 
     before: Calls
     after: Calls
@@ -126,33 +126,33 @@ class Elapsed(msgspec.Struct, frozen=True, tag="elapsed", kw_only=True):
 
 
 class ReportedLoad(msgspec.Struct, frozen=True):
-    """What all reports together say of one place."""
+    """The load of one place, summed over all reports."""
 
     place: LoadKey
     load: Load
 
 
 class Loads(msgspec.Struct, frozen=True, tag="loads", kw_only=True):
-    """What the backends counted, and what was reported of it."""
+    """The backends' counts and the reported load."""
 
     received: tuple[Received, ...]
     reported: tuple[ReportedLoad, ...]
     clusters: tuple[str, ...]
     """Those that a report named, with or without any load."""
     lost: int = 0
-    """Calls that failed and that no backend received, where those are looked at."""
+    """Calls that failed and that no backend received, if they count."""
     dropped: tuple[Dropped, ...] = ()
     """Requests that were reported as dropped, cluster by cluster."""
 
 
 class ReportOfACluster(msgspec.Struct, frozen=True, kw_only=True):
-    """What one report says of one cluster."""
+    """One report's entry for one cluster."""
 
     cluster: str
     loads: tuple[ReportedLoad, ...]
     """Locality by locality, those with nothing but zeros, too."""
     endpoints: int = 0
-    """How many endpoints it tells one by one."""
+    """The number of endpoints that the entry lists individually."""
 
 
 class LoadReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,14 +176,14 @@ class LoadReports(msgspec.Struct, frozen=True, tag="load_reports"):
 
 
 class ReportedMetrics(msgspec.Struct, frozen=True):
-    """What all reports together say of the metrics of one place."""
+    """The metrics of one place, summed over all reports."""
 
     place: LoadKey
     sums: tuple[tuple[Metric, Sum], ...]
 
 
 class Metrics(msgspec.Struct, frozen=True, tag="metrics"):
-    """What the backends told of themselves, and what was reported of it."""
+    """The backends' own metrics and the reported metrics."""
 
     told: tuple[BackendReports, ...]
     reported: tuple[ReportedMetrics, ...]
@@ -221,7 +221,7 @@ class Lookup(msgspec.Struct, frozen=True):
 
     name: str
     kind: str
-    """Of records, such as ``A`` or ``TXT``."""
+    """The record type, such as ``A`` or ``TXT``."""
     at: float
 
 

@@ -17,16 +17,16 @@ CLAUSE = "A42-RING-03"
 """The clause that leaves the format to the client; a manifest states it as `ring-key-formats`."""
 
 UNKNOWN = "unknown"
-"""What a manifest says of a format that is none of the known."""
+"""A manifest's value for a format that the suite does not know."""
 
 
 class RingKeys(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of the keys of a client's ring entries."""
+    """The format of the keys of a client's ring entries, as far as known."""
 
     format: str | None = None
     """One of KEY_FORMATS, which binds the client; None: unknown."""
     is_found: bool = False
-    """Whether a calibration has found it, and not the manifest stated it."""
+    """True if a calibration found the format; False if the manifest states it."""
     note: str = ""
     """Why it is unknown, in words."""
     refusal: Cause | None = None
@@ -38,7 +38,7 @@ class RingKeys(msgspec.Struct, frozen=True, kw_only=True):
         return KEY_FORMATS.get(self.format or "")
 
     def bind(self, expected: Expectation) -> Expectation:
-        """The same expectation, of a client whose keys are these."""
+        """Return the expectation for a client with this key format."""
         if not isinstance(expected, MatchesRing):
             return expected
         if self.known is None:
@@ -47,7 +47,7 @@ class RingKeys(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def stated(written: str | None) -> RingKeys | None:
-    """What a manifest says; None if it says nothing, so that it is to be found out."""
+    """Return the manifest's format; None if it states none and a calibration must find it."""
     if written is None:
         return None
     if written == UNKNOWN:
@@ -56,11 +56,11 @@ def stated(written: str | None) -> RingKeys | None:
 
 
 def found(plain: MatchesRing, calls: Calls) -> RingKeys:
-    """What calls on a plain ring tell.
+    """Return the format that calls on a plain ring reveal.
 
     Args:
-        plain: where each of them belongs, by any known way of building the ring.
-        calls: with so many hashes that a wrong format explains all of them by no chance.
+        plain: the expected endpoints, by any known way of building the ring.
+        calls: calls with enough hashes that no wrong format explains all of them by chance.
     """
     fitting = plain.key_formats(calls)
     if len(fitting) == 1:

@@ -23,18 +23,18 @@ ExpectationT = TypeVar("ExpectationT", bound=Expectation)
 
 
 class Verdict(StrEnum):
-    """What a scenario, or all of them, say of a clause."""
+    """The verdict of a scenario, or of all scenarios, on a clause."""
 
     PASS = "pass"  # noqa: S105
     FAIL = "fail"
     SEEN = "seen"
-    """The text leaves a choice: what was chosen is reported and nobody is failed."""
+    """The text leaves a choice: the report names the client's choice, and no client fails."""
     SKIP = "skip"
     ERROR = "error"
 
 
 class Reason(StrEnum):
-    """Why a verdict is no pass."""
+    """Why a verdict is not a pass."""
 
     # fail
     DEVIATES = "deviates"
@@ -63,13 +63,13 @@ class Reason(StrEnum):
 
 
 BAD = frozenset({Verdict.FAIL, Verdict.ERROR})
-"""Somebody has to look: it failed, or nobody knows."""
+"""Verdicts that need attention: the clause failed, or the suite could not judge it."""
 
 PRECEDENCE = (Verdict.FAIL, Verdict.ERROR, Verdict.PASS, Verdict.SEEN, Verdict.SKIP)
 """Several verdicts on one clause: the first of these that is among them holds.
 
 A clause that is blocked in one scenario is so as a whole, unless it fails or errs in another:
-nobody knows what that scenario would have seen, so it has not been passed.
+the blocked scenario might have failed it, so the client has not passed the clause.
 """
 
 
@@ -78,7 +78,7 @@ UNSEEN = "not to be seen"
 
 
 NONE_KNOWN = ("none of the known",)
-"""Stands for a choice that the suite does not know."""
+"""Represents a choice that the suite does not know."""
 
 
 class Cause(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,11 +87,11 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
     resource: str = ""
     """The kind of resource that the client refused; empty if its process died."""
     words: str
-    """Of the NACK, without names and numbers that differ between scenarios; else how it died."""
+    """The NACK's text without names and numbers that vary by scenario; else how the client died."""
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """A clause put before the judge."""
+    """A clause to judge, with the observation and the expectations."""
 
     clause: str
     seen: Observation
@@ -101,7 +101,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     For a clause that leaves a choice: by the name of the choice.
     """
     before: MatchesRing | None = None
-    """Of calls that are overdue: the ring that was served before."""
+    """The ring before the current one, for calls that are overdue."""
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,19 +118,19 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     wanted: str = ""
     oracle: str = ""
     differs: str = ""
-    """Of many rows that were wanted and seen: those that are not alike."""
+    """The rows that differ, if many rows were compared."""
     choices: tuple[str, ...] = ()
-    """Of a clause that leaves a choice: what fits."""
+    """The choices that fit, for a clause that leaves a choice."""
     seconds: float | None = None
-    """Of a clause about a time: what was measured."""
+    """The measured time, for a clause about a time."""
     excusable: bool = False
-    """Of a failure: whether lateness alone can make a right client fail so."""
+    """True for a failure that lateness alone can cause in a conforming client."""
     cause: Cause | None = None
     """Where nothing of the clause was seen, as the scenario had ended before: what ended it."""
     blocked_by: str | None = None
     """The clause that fails for what kept this one from being judged."""
     expected: bool = False
-    """Whether the baseline knew of this failure, in this scenario and by these words."""
+    """True if the baseline lists this failure in this scenario with this text."""
     expectation: str = ""
     """The kind of expectation that was not met; empty in records before this was written."""
     wrong: float | None = None
@@ -138,12 +138,12 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_against(self) -> bool:
-        """Whether it is held against the client, or would be if nobody had been late."""
+        """Return whether the decision counts against the client, or would without lateness."""
         return self.verdict is Verdict.FAIL or self.reason is Reason.TIMING
 
     @property
     def rank(self) -> int:
-        """Of several decisions on one clause, or in one scenario, that of the least rank holds."""
+        """The precedence among decisions on one clause or in one scenario: the least rank holds."""
         if self.reason is Reason.BLOCKED:
             return 2 * PRECEDENCE.index(Verdict.PASS) - 1
         return 2 * PRECEDENCE.index(self.verdict)
@@ -161,15 +161,15 @@ class ClauseResult(msgspec.Struct, frozen=True, kw_only=True):
     editions_consistent: tuple[str, ...] | None
     seen: tuple[str, ...]
     seconds: tuple[float, ...] = ()
-    """Of a clause about a time: what each scenario measured."""
+    """The times that each scenario measured, for a clause about a time."""
     blocked_by: str | None = None
-    """Of one that is blocked: the clause that fails for it."""
+    """The clause whose failure blocks this one, if it is blocked."""
     expected: bool = False
-    """Whether the baseline knew of every failure of it that was seen."""
+    """True if the baseline lists every observed failure of the clause."""
 
 
 def leaves_a_choice(clause: Clause, edition: str | None = None) -> bool:
-    """Whether nobody can fail the clause, or its wording of that edition, whatever is seen."""
+    """Return whether no client can fail the clause, or its wording of that edition."""
     return clause.strength in {Strength.MAY, Strength.UNSPECIFIED} or (
         edition in (*clause.open_in, *clause.superseded_in)
     )
@@ -291,7 +291,7 @@ def _report_choice(check: Check, clause: Clause, stated: str | None) -> Decision
 
 
 def blocked(decision: Decision, by: str) -> Decision:
-    """The same, but that nothing is said of its clause, as the clause `by` fails for it."""
+    """Return the decision as blocked: the clause `by` fails instead of the decision's clause."""
     return Decision(
         clause=decision.clause,
         verdict=Verdict.SKIP,

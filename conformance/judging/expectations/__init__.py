@@ -141,7 +141,7 @@ def kind_of(expectation: Expectation) -> str:
 
 
 def fits(expectation: Expectation, seen: Observation) -> bool:
-    """Whether an expectation holds, where nobody needs its words."""
+    """Return whether an expectation holds, without the text of a finding."""
     if isinstance(expectation, MatchesRing):
         return expectation.fits(seen)
     return expectation.finding(seen).holds

@@ -22,9 +22,9 @@ class MetricsReported(msgspec.Struct, frozen=True, tag="tells_metrics", kw_only=
     """
 
     places: dict[str, LoadKey]
-    """Where each address belongs; what is told of other places is not looked at."""
+    """The place of each address; reports on other places are ignored."""
     listed: tuple[str, ...] | None = None
-    """What the cluster wants reported; None: it is not asked, as by A64."""
+    """The metrics that the cluster requests; None if the cluster has no say, as in A64."""
 
     def finding(self, seen: Observation) -> Finding:
         """Weigh metrics."""
@@ -42,7 +42,7 @@ class MetricsReported(msgspec.Struct, frozen=True, tag="tells_metrics", kw_only=
         )
 
     def is_exceeded(self, seen: Observation) -> bool:
-        """Whether something was reported that is not due, or more: no report takes it back.
+        """Return whether more was reported than is due: no later report can correct that.
 
         Raises:
             WrongKind: these are no metrics.
@@ -76,7 +76,7 @@ def _sums(sums: Mapping[Metric, Sum]) -> str:
 
 
 def _differing(wanted: Mapping[LoadKey, Sums], saw: Mapping[LoadKey, Sums]) -> str:
-    """The places of which something else was told than is due; one that is alike is none."""
+    """List the places whose reported metrics differ from those that are due."""
     places = [place for place in sorted({*wanted, *saw}) if wanted.get(place) != saw.get(place)]
     return "\n".join(
         f"{place}: {_sums(wanted.get(place, {}))} wanted, {_sums(saw.get(place, {}))} seen"

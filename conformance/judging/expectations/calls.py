@@ -46,7 +46,7 @@ class EndsWith(msgspec.Struct, frozen=True, tag="outcome"):
 
 
 class Fails(msgspec.Struct, frozen=True, tag="fails"):
-    """No call succeeds or is received by anybody, and each ends before its deadline.
+    """No call succeeds or reaches a backend, and each call ends before its deadline.
 
     Clauses: A27-DROP-03, A32-CB-02, A32-CB-07, A37-TREE-17, A37-TREE-21, A37-TREE-38, A37-DNS-08,
     A37-DNS-09, A37-DNS-16, A37-DNS-20, A37-DNS-21, A37-DNS-22, A37-DNS-27, A37-TROUBLE-15,
@@ -81,7 +81,7 @@ class ErrorMentions(msgspec.Struct, frozen=True, tag="mentions"):
 
 
 class EachRoundEndsWith(msgspec.Struct, frozen=True, tag="outcomes"):
-    """Of two rounds, every call of the first ends with one status, of the second with another.
+    """Every call of the first round ends with one status, every call of the second with another.
 
     Clauses: A61-GUARD-01.
     """
@@ -144,7 +144,7 @@ class OneEndpoint(Grouped, frozen=True, tag="one_endpoint"):
 class SeveralEndpoints(Grouped, frozen=True, tag="several_endpoints"):
     """The calls of a group do not all reach the same endpoint.
 
-    The scenario sends so many that a right client does not do so by chance: see
+    The scenario sends enough calls that a conforming client does not do so by chance: see
     ``statistics.all_same_chance``.
 
     Clauses: A42-CHAN-02, A42-HASH-05, A42-HASH-10.

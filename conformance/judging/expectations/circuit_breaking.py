@@ -14,9 +14,9 @@ from conformance.spec.oracles.circuit_breaking import USUAL_LIMIT, Threshold, ad
 
 
 class RequestsAdmitted(msgspec.Struct, frozen=True, tag="admits", kw_only=True):
-    """Of streams begun one after another, the first stay open, as many as the limit has room for.
+    """If streams start one after another, the first stay open up to the limit and the others end.
 
-    The others end, without waiting. How many that are is computed by ``circuit_breaking.admitted``.
+    The others end at once. ``circuit_breaking.admitted`` computes how many streams stay open.
     """
 
     thresholds: tuple[Threshold, ...]
@@ -60,7 +60,7 @@ class DropRate(msgspec.Struct, frozen=True, tag="loses_share", kw_only=True):
     share: tuple[int, int]
     """Numerator and denominator."""
     more: bool = False
-    """Whether more are lost than that."""
+    """True if more are lost than that."""
 
     def finding(self, seen: Observation) -> Finding:
         """Weigh calls."""

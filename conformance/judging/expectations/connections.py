@@ -30,7 +30,7 @@ class NoAttempts(msgspec.Struct, frozen=True, tag="untouched"):
 
 
 class AttemptCount(msgspec.Struct, frozen=True, tag="tried", kw_only=True):
-    """Of the attempts, each of these endpoints sees so many, and the others none.
+    """Each of these endpoints sees a number of attempts within bounds, and the others see none.
 
     Clauses: A42-PICK-01, A42-PRO-01, A42-PRO-06, A42-PRO-07, A42-PRO-09, A42-PRO-10, A42-PRO-11,
     A37-FAILOVER-11, A37-TREE-13, A42-SUB-02, A42-SUB-03, A42-SUB-07, A42-SUB-13, A42-SUB-14,
@@ -100,7 +100,7 @@ class AttemptOrder(msgspec.Struct, frozen=True, tag="in_order"):
 
 
 class DistinctAttempts(msgspec.Struct, frozen=True, tag="different"):
-    """The first so many attempts are each at another endpoint.
+    """The first `count` attempts are each at another endpoint.
 
     Clauses: A42-PRO-04.
     """
@@ -115,7 +115,7 @@ class DistinctAttempts(msgspec.Struct, frozen=True, tag="different"):
 
 
 class EndpointsTried(msgspec.Struct, frozen=True, tag="at_most"):
-    """No more endpoints than so many are tried, and no fewer than `least`.
+    """The client tries at most `count` endpoints, and at least `least`.
 
     Clauses: A42-PRO-02, A42-PRO-12, A52-CHANGE-06, A52-WRR-03, A61-PRO-01, A76-REQ-05.
     """
@@ -146,7 +146,7 @@ class AttemptSpacing(msgspec.Struct, frozen=True, tag="apart", kw_only=True):
     gaps: int
     """How many between attempts at one endpoint tell a client whose backoff does not grow."""
     needed: int
-    """How many there are to be at one endpoint at least: whoever is too soon has all soon."""
+    """The fewest attempts at one endpoint: a client that is too fast makes all of them soon."""
     allowance: float
 
     def finding(self, seen: Observation) -> Finding:

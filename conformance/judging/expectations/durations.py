@@ -9,7 +9,7 @@ from conformance.judging.observations import Elapsed, Observation
 
 
 class Duration(msgspec.Struct, frozen=True, tag="takes", kw_only=True):
-    """It takes between so many seconds and so many.
+    """The time between two events lies between `least` and `most` seconds.
 
     Clauses: A42-FAIL-02, A42-FAIL-04, A42-FAIL-06, A42-FAIL-07, A42-FAIL-10, A42-PICK-22,
     A56-TIMER-01, A56-TIMER-02, A57-TIMER-01, A57-TIMER-04, A37-TROUBLE-24,

@@ -11,7 +11,7 @@ from conformance.judging.observations import Call, Calls, Observation
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """Whether an expectation holds, in words that a maintainer of the client can act on."""
+    """The result of an expectation, with texts that a maintainer of the client can act on."""
 
     holds: bool
     wanted: str
@@ -19,11 +19,11 @@ class Finding(msgspec.Struct, frozen=True):
     oracle: str = ""
     """Which function computed what was wanted; empty where nothing had to be computed."""
     doubtful: bool = False
-    """Whether a machine that was late may be why it does not hold."""
+    """True if lateness of the machine may be the reason for a failure."""
     seconds: float | None = None
     """The time that was measured, where it is one that is weighed."""
     differs: str = ""
-    """Of many rows that were wanted and seen: those that are not alike."""
+    """The rows that differ, if many rows were compared."""
     wrong: float | None = None
     """The share of observations that differ from what was expected; None if not counted."""
 
@@ -63,16 +63,16 @@ def tally(calls: Iterable[Call]) -> str:
 
 
 def all_failed(calls: Collection[Call]) -> bool:
-    """Whether there are calls, and none of them was answered."""
+    """Return whether there are calls and all of them failed."""
     return bool(calls) and all(call.status != "OK" for call in calls)
 
 
 def details_text(calls: Iterable[Call]) -> str:
-    """The different ways in which calls ended, each with what the client says of it."""
+    """Return the distinct statuses of calls, each with the client's details."""
     told = dict.fromkeys(f"{call.status}: {call.details or 'no details'}" for call in calls)
     return "; ".join(told) or "no call"
 
 
 def headers_of(call: Call) -> str:
-    """What a call was sent with."""
+    """Return the metadata of a call as text."""
     return ", ".join(f"{key}='{value}'" for key, value in call.metadata) or "no metadata"

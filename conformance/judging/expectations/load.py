@@ -28,12 +28,12 @@ class LoadMatches(msgspec.Struct, frozen=True, tag="balances", kw_only=True):
     places: dict[str, LoadKey]
     """Where each address belongs; those of clusters that are not to be reported are left out."""
     lossy: bool = False
-    """Whether connections were lost while requests were on their way."""
+    """True if connections were lost while requests were on their way."""
     drops: dict[str, tuple[str, ...]] = {}
     """The categories by which each cluster drops requests, and ``""`` for drops without one, as
     circuit breaking makes them: whatever fails without being received was dropped."""
     ends_alike: bool = False
-    """Whether only that requests have ended counts, not how."""
+    """True if only the number of ended requests counts, not their statuses."""
 
     def finding(self, seen: Observation) -> Finding:
         """Weigh loads."""
@@ -71,7 +71,7 @@ class LoadMatches(msgspec.Struct, frozen=True, tag="balances", kw_only=True):
         )
 
     def is_exceeded(self, seen: Observation) -> bool:
-        """Whether more was reported than the backends counted: no report to come takes it back.
+        """Return whether more was reported than the backends counted: no later report corrects it.
 
         Raises:
             WrongKind: these are no loads.
@@ -88,7 +88,7 @@ class LoadMatches(msgspec.Struct, frozen=True, tag="balances", kw_only=True):
 
 
 class DropsReported(msgspec.Struct, frozen=True, tag="tells_drops", kw_only=True):
-    """All reports together tell of exactly so many dropped requests.
+    """All reports together contain exactly these numbers of dropped requests.
 
     Clauses: A32-CB-23, A32-CB-24, A37-LOAD-06, A37-LOAD-07.
     """
@@ -96,7 +96,7 @@ class DropsReported(msgspec.Struct, frozen=True, tag="tells_drops", kw_only=True
     drops: dict[str, dict[str, int]]
     """By cluster and category, which is ``""`` for those without one."""
     totals: bool = False
-    """Whether only the total of each cluster is looked at."""
+    """True if only the total of each cluster counts."""
 
     def finding(self, seen: Observation) -> Finding:
         """Weigh loads."""
@@ -119,7 +119,7 @@ class DropsReported(msgspec.Struct, frozen=True, tag="tells_drops", kw_only=True
 
 
 class DropProportions(msgspec.Struct, frozen=True, tag="drops_by_share", kw_only=True):
-    """Of the drops that are reported of a cluster each category has a share by chance.
+    """Each category's share of a cluster's reported drops is within the bounds of chance.
 
     All together are those requests that failed, which no backend received. The bounds are computed
     by ``statistics.intervals``.

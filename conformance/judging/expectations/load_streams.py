@@ -19,7 +19,7 @@ class FirstRequestHasNode(msgspec.Struct, frozen=True, tag="begins_with_node", k
 
     node: str
     load: bool | None = None
-    """Whether it tells load, if that counts."""
+    """True if the first request must contain load, False if it must not; None accepts both."""
 
     def finding(self, seen: Observation) -> Finding:
         """Weigh the first request of each stream."""
@@ -37,7 +37,7 @@ class FirstRequestHasNode(msgspec.Struct, frozen=True, tag="begins_with_node", k
 
 
 class LoadStreamsStarted(msgspec.Struct, frozen=True, tag="begins_load_streams"):
-    """So many load streams were begun.
+    """The client started `count` load streams.
 
     Clauses: A27-LRS-12, A27-LRS-17, A27-LRS-19, A27-LRS-24.
     """
@@ -51,7 +51,7 @@ class LoadStreamsStarted(msgspec.Struct, frozen=True, tag="begins_load_streams")
 
 
 class LoadStreamsKept(msgspec.Struct, frozen=True, tag="leaves_load_streams"):
-    """Of the load streams that were begun the client has left so many as they are.
+    """The client has not ended `count` of the load streams that it started.
 
     Clauses: A27-LRS-29.
     """
@@ -70,7 +70,7 @@ class LoadStreamsKept(msgspec.Struct, frozen=True, tag="leaves_load_streams"):
 
 
 class ReportIntervals(msgspec.Struct, frozen=True, tag="sends_reports", kw_only=True):
-    """So many reports come, all of which name just these clusters, if that counts.
+    """The number of reports is within bounds, and all name exactly `clusters`, if it is set.
 
     Clauses: A27-LRS-28.
     """
@@ -113,7 +113,7 @@ class OnlyTheseReported(msgspec.Struct, frozen=True, tag="names_only"):
 
 
 class RequestsInProgress(msgspec.Struct, frozen=True, tag="each_holds", kw_only=True):
-    """Each report tells of a cluster just these requests in progress.
+    """Each report contains exactly these requests in progress for a cluster.
 
     Clauses: A27-LRS-09.
     """
@@ -151,7 +151,7 @@ class NoEndpointLoad(msgspec.Struct, frozen=True, tag="tells_no_endpoints"):
 
 
 class IssuedReported(msgspec.Struct, frozen=True, tag="tells_issued"):
-    """Of each cluster all reports together say that so many requests were issued, or in a range.
+    """The issued requests of each cluster, summed over all reports, are within bounds.
 
     Clauses: A27-LRS-06, A27-LRS-13, A27-LRS-20.
     """

@@ -33,7 +33,7 @@ class Picks(msgspec.Struct, frozen=True, tag="picks", kw_only=True):
 
     @property
     def waits(self) -> bool:
-        """Whether the calls are to wait."""
+        """Return whether the calls must wait."""
         return pick([state for _, state in self.walk], self.edition).outcome == "queue"
 
     def finding(self, seen: Observation) -> Finding:
@@ -55,9 +55,9 @@ class Picks(msgspec.Struct, frozen=True, tag="picks", kw_only=True):
 
 
 class Connects(msgspec.Struct, frozen=True, tag="connects", kw_only=True):
-    """Of the IDLE endpoints that a call meets, those are tried that the pick has connected.
+    """The client tries those IDLE endpoints that the pick must connect.
 
-    Those are computed by ``picker.pick``.
+    ``picker.pick`` computes them.
 
     Clauses: A42-PICK-03, A42-PICK-11, A42-PICK-17, A42-PICK-18.
     """

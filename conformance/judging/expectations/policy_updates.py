@@ -40,7 +40,7 @@ class ConfigReceived(msgspec.Struct, frozen=True, tag="hands_on"):
         return Finding(holds, words, _told(latest))
 
     def is_config(self, text: str) -> bool:
-        """Whether a JSON text is of the same value."""
+        """Return whether a JSON text has the value of the config."""
         return canonical(text) == canonical(self.config)
 
 

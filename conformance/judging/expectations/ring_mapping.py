@@ -34,7 +34,7 @@ from conformance.spec.oracles.ring.variants import CANDIDATES, Candidate
 from conformance.spec.oracles.ring.weights import RingLocality, WeightReading, weights
 
 FEWEST_FOR_CENSUS = 20
-"""With fewer hashes any number of changes is to be accepted."""
+"""With fewer hashes the bounds accept any number of changes."""
 
 
 CLOSEST: Final = "The closest known ring"
@@ -68,8 +68,8 @@ class MatchesRing(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
     failed: tuple[str, ...] = ()
     """These have failed and the others are READY: calls that meet one of them go on to the next."""
     by_arcs: bool = False
-    """Whether the client's key format is unknown, so that what no known way of building the ring
-    explains is judged by the arcs."""
+    """True if the client's key format is unknown: calls that no known way of building the ring
+    explains are then judged by the arcs."""
 
     def candidates(self) -> tuple[Candidate, ...]:
         """The ways of building the ring that will do."""
@@ -132,7 +132,7 @@ class MatchesRing(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
         return Finding(holds=False, wanted=wanted, saw=saw, oracle=oracle, wrong=wrong)
 
     def fits(self, seen: Observation) -> bool:
-        """Whether the finding would hold, without its words: they take longer than the rest."""
+        """Return whether the finding would hold, without its text, which is slow to compute."""
         calls = calls_of(seen)
         if trouble_of(calls):
             return False
@@ -201,16 +201,16 @@ class MatchesRing(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
     ) -> Finding:
         """Judge a client with a key format of its own by its arcs.
 
-        Two looks at the same calls, each with half of the false alarm: how often neighbouring
-        hashes meet different endpoints tells the hash and the size, how many meet each endpoint
-        tells the weights.
+        Two statistics of the same calls share the chance of a false alarm. How often adjacent
+        hashes reach different endpoints depends on the hash function and the ring size. How many
+        reach each endpoint depends on the weights.
         """
         hashes = [value for value, _ in observed]
         if saw := _met_twice(observed):
             return Finding(holds=False, wanted=wanted, saw=saw)
         taken = census(observed)
         if taken.values < FEWEST_FOR_CENSUS or self.failed:
-            saw = f"by arcs alone nothing can be told of {taken.values} different hashes"
+            saw = f"by arcs alone nothing follows from {taken.values} different hashes"
             saw += " on a ring with failed endpoints" if self.failed else ": they are too few"
             return Finding(holds=True, wanted=wanted, saw=saw)
         bounds = bounds_of(self._dealt(), taken, hashes)
@@ -268,7 +268,7 @@ def _habit(observed: Sequence[tuple[int, str]]) -> str:
 
 
 def _rewritten(call: Call, policies: Iterable[HashPolicy]) -> str:
-    """What is to be hashed in place of the headers that are rewritten."""
+    """Describe the rewritten header values that the client must hash."""
     return "".join(
         f", rewritten to '{rewrite(value, policy.regex, policy.substitution)}'"
         for policy in policies

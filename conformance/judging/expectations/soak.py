@@ -78,7 +78,7 @@ def _weighed(
     oracle: str,
     allowance: float,
 ) -> Finding:
-    """Whether all requests of a course are explained, and one succeeded at least."""
+    """Find whether all requests of a course are explained, and at least one succeeded."""
     odd = [request for request in course.requests if not explained(request)]
     served = sum(request.status == "OK" for request in course.requests)
     saw = (

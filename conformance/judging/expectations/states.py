@@ -1,7 +1,7 @@
 """Expect the connectivity states that a channel reports.
 
-A channel need not report each state that it was in: one that changes twice before its watch is told
-reports the last. So where nothing was reported that could be weighed, nobody is accused.
+A channel need not report each of its states: if the state changes twice before the watch is
+notified, the channel reports the last. If no relevant state was reported, no client is accused.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class SubscribesTo(msgspec.Struct, frozen=True, tag="asks_for", kw_only=True):
     roots: tuple[str, ...]
     clusters: dict[str, Cluster]
     ever: bool = False
-    """Whether no request before the last may have named anything else, either."""
+    """True if earlier requests must not name other resources either."""
 
     def finding(self, seen: Observation) -> Finding:
         """Weigh requests."""

@@ -85,12 +85,12 @@ OF_TIME = frozenset({"OK", "UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED"})
 def is_timing_sensitive(
     expectation: Expectation, seen: Observation, before: MatchesRing | None = None
 ) -> bool:
-    """Whether a right client can have been seen so if it, or the suite, was late.
+    """Return whether lateness of a conforming client or of the suite can explain the observation.
 
     Args:
-        expectation: what was missed.
-        seen: how.
-        before: the ring that was served before the present one, if calls were made until they fit.
+        expectation: the expectation that was missed.
+        seen: the observation.
+        before: the ring before the current one, if calls were repeated until they fit.
     """
     is_so = True  # timers, states, and all else that a time decides
     match expectation:
@@ -184,7 +184,7 @@ def _ends_of_time(seen: Observation) -> bool:
 
 
 def _can_be_late(seen: Observation) -> bool:
-    """Whether some calls did not succeed, all of which may have been late."""
+    """Return whether some calls failed, and all failures may be due to lateness."""
     calls = _calls(seen)
     return any(call.status != "OK" for call in calls) and _ends_of_time(seen)
 
@@ -194,11 +194,11 @@ def _is_overdue(seen: Observation) -> bool:
 
 
 def _strays(expected: MatchesRing, seen: Observation, before: MatchesRing | None) -> bool:
-    """Whether calls that all succeeded show more than a wrong ring.
+    """Return whether calls that all succeeded show more than a wrong ring.
 
-    That is so of calls at endpoints which are not on the ring: another priority's, or a list's that
-    was served before. And where they were made until they fit, it is so if each went where either
-    the ring of now or that of before has it.
+    This holds for calls at endpoints that are not on the ring: those of another priority or of an
+    earlier list. If calls were repeated until they fit, it holds if each call went to its endpoint
+    on the current ring or on the ring before.
     """
     calls = _calls(seen)
     on_the_ring = {

@@ -74,7 +74,7 @@ class FirstUsablePriority(msgspec.Struct, frozen=True, tag="at_the_first", kw_on
     failed: tuple[str, ...] = ()
     """The addresses of endpoints that cannot be connected to."""
     as_a_whole: bool = False
-    """Whether the tree fails if any of its clusters is missing or refused."""
+    """True if the tree fails when any of its clusters is missing or rejected."""
 
     def finding(self, seen: Observation) -> Finding:
         """Weigh calls."""
