@@ -23,10 +23,10 @@ QUICK = 30.0
 with the scenarios that run again, a change of grpc-go is judged within a minute."""
 
 PATIENCE = 3.0
-"""After which a user is told what is waited for."""
+"""Until the command prints what it is waiting for."""
 
 STILL_WAITING = 10 * SCALE
-"""Spacing of the sentences that say so again: often enough that nobody thinks of a hang."""
+"""Spacing of further messages: often enough that the user does not suspect a hang."""
 
 LOOPBACK = 5.0
 """To connect to this very machine: the kernel alone does that, in microseconds."""
@@ -38,9 +38,9 @@ ANSWER = 10 * SCALE
 """From the push of a resource to its ACK or NACK; milliseconds on an idle machine."""
 
 LARGE_RING = 60 * SCALE
-"""The same for a Cluster that asks for a ring of 8,388,608 entries.
+"""From the push of a Cluster with a ring of 8,388,608 entries to its ACK or NACK.
 
-Envoy builds it before it answers: 4 s of work, and three times that beside busy neighbours.
+Envoy builds the ring before it answers: 4 s of work, and three times that on a busy machine.
 """
 
 MANY_NAMES = 60 * SCALE
@@ -56,8 +56,8 @@ CALL = 10 * SCALE
 """The deadline of a call that should succeed: gRPC deadlines are the client's own clock."""
 
 COLD_CALL = 60 * SCALE
-"""The same of a client whose process starts with its first call: a virtual machine's was seen to
-take 57 s on a machine with twenty times as much to do as it has cores."""
+"""The deadline of a first call that also starts the client's process. A Java client took 57 s on a
+machine with twenty times as much to do as it has cores."""
 
 BATCH = 30 * SCALE
 """All outcomes of a batch of calls: CALL, and the queue before the last of them."""
@@ -67,9 +67,9 @@ APPLY = 5 * SCALE
 gracefully, once the new one is connected."""
 
 MANY = 60 * SCALE
-"""The same of a thousand localities. Of each the client makes a policy and tries an endpoint, and
-at each state that one reports it goes through all of them: up to 16 s with six times as much to do
-as there are cores."""
+"""From the ACK of a thousand localities to all new calls obeying it. The client makes a policy and
+tries an endpoint for each, and goes through all of them at each state change: up to 16 s with six
+times as much to do as there are cores."""
 
 ABSENCE = 15.0
 """After so long what was asked for does not exist (A27, A57). The timer is a client's own,
@@ -87,7 +87,7 @@ NO_SUCH_RESOURCE = ABSENCE + APPLY
 """Until a client does without a resource that it asked for and never got, and calls obey that."""
 
 LONG_ABSENCE = 30.0
-"""The same where A88 has the time be longer."""
+"""Until a resource does not exist, if A88 requires the longer time."""
 
 AFTER_LONG_ABSENCE = LONG_ABSENCE + APPLY + CALL
 """Deadline of a call that waits until then."""
@@ -98,8 +98,8 @@ what is left beyond NO_SUCH_RESOURCE tells late from never."""
 
 ABSENCE_EARLY = 1.0
 """By how much less than ABSENCE may be seen: a client may count from when it meant to ask, and its
-request is seen when it has been written, sent and read, on a loaded machine. No timer that anybody
-has in mind instead is so close: the next shorter one is of 10 s."""
+request is seen when it has been written, sent and read, on a loaded machine. No other timer that a
+client may use is so close: the next shorter one is 10 s."""
 
 RELEASE = 1.0 * SCALE
 """For a client to end the streams and connections of channels that it has closed: it takes some
@@ -113,7 +113,7 @@ BEYOND_ABSENCE = ABSENCE + 1.5
 """For how long nothing happens to what was there, had its time not been begun again."""
 
 THIRD_OF_ABSENCE = ABSENCE / 3
-"""After which a stream ends, so that a time that goes on is told from one that begins anew."""
+"""After which a stream ends, to distinguish a timer that continues from one that restarts."""
 
 LATE_CONNECTION = 8.0
 """Until a control plane answers who connects: well below the 20 s after which an attempt is given
@@ -146,12 +146,12 @@ LONGER_REPORTS = 2.0
 has its own, sends twice as many."""
 
 REPORT_PACE = 0.4
-"""From one call to the next where each report is to have something to tell: well below the shortest
+"""From one call to the next if each load report should contain calls: well below the shortest
 interval."""
 
 REPORT_JITTER = 0.6
 """By how much the time from one report to the next may be off: a report that is late makes the next
-seem early. Three of them, and two times of LONGER_REPORTS are told from two of a second."""
+seem early. With three reports, two intervals of LONGER_REPORTS still differ from two of 1 s."""
 
 EVENT = 5 * SCALE
 """Other single events in which no timer of a gRFC takes part: a connection, a reply."""
@@ -161,8 +161,8 @@ ATTEMPT = 10 * SCALE
 (1.2 s at most, gRPC's connection backoff) where one is running; or a few of them, 6.2 s in all."""
 
 BACKOFFS = 15.0
-"""How long the backoffs of a client may be, all together, that are waited for. Those of gRPC's
-document are 7.9 s at their longest; of a client that has longer ones fewer are looked at."""
+"""The longest sum of a client's backoffs that a scenario waits for. Those of gRPC's document are
+7.9 s at their longest; if a client has longer ones, the scenario observes fewer of them."""
 
 HELD = 0.5
 """Deadline of a call that should wait: ten times what a loaded client takes to fail or to serve it.
@@ -183,14 +183,14 @@ A_FEW_BACKOFFS = 3.0
 """In which what a failure still brings about has come: two backoffs at their longest are 3.1 s."""
 
 BRIEF = 0.05
-"""How long an attempt takes whose failure is to be told in the same words each time: the client has
-sent its first bytes by then, and they have been read, so that it meets the end of a stream."""
+"""How long an attempt takes that should fail with the same message each time: the client has sent
+its first bytes by then, and they have been read, so that it meets the end of a stream."""
 
 SLOW = 0.5
 """How long an attempt takes that fails slowly: long beside what a client does after a failure."""
 
 SLOWER = 2.5
-"""Another, so much longer that a request which waits for it can be told from one which does not."""
+"""How long a slower attempt takes: long enough to distinguish requests that wait for it."""
 
 AFTER_ATTEMPTS = 1.2
 """From the failure of the last attempt that a request waits for to its end, on a loaded machine;
@@ -219,9 +219,9 @@ RESOLUTIONS = Resolutions(30.0, retried=25 * SCALE)
 got none; a backoff that has grown to about as long goes on for 20 s more at most."""
 
 SOON_AGAIN = Resolutions(2.0, retried=8 * SCALE)
-"""Of a client that has a knob for it: more than all that is asked for one resolution takes, which
-is two kinds of addresses, and again by the network's second way. Of a name that could not be
-resolved meanwhile, the backoff has grown to about as long."""
+"""For a client that has a knob for it. The time is longer than one resolution takes with all its
+queries: two kinds of addresses, each also over the network's second path. If a name could not be
+resolved in that time, the backoff has grown to about as long."""
 
 
 class Failover(msgspec.Struct, frozen=True):
@@ -263,7 +263,7 @@ AFTER_FAILOVER = 2 * FAILOVER.seconds + 10 * SCALE
 to be served only then; what is left beyond FAILOVER_LATE tells late from never."""
 
 AFTER_TWO_FAILOVERS = 3 * FAILOVER.seconds + 10 * SCALE
-"""The same for two failover timers, one after the other."""
+"""Until two failover timers, one after the other, must have ended; used as AFTER_FAILOVER is."""
 
 FAR_FROM_FAILOVER = min(5 * SCALE, 0.8 * FAILOVER.seconds)
 """What must not wait for the failover timer is done by then, and what has to wait for it is not."""
@@ -290,12 +290,12 @@ SOAK_PACE = 0.005
 """From one request of the soak to the next."""
 
 THICK_PACE = 0.001
-"""From one request to the next where one is to be picked at the very moment of an update."""
+"""From one request to the next if a pick should coincide with an update."""
 
 WISHES = 1.0
-"""How long requests of THICK_PACE may take to have endpoints tried: those that wait for one must
-have most of a CALL left, when the update that removes it is sent. Of a client that takes a list in
-after the last of them nothing more is to come."""
+"""How long requests of THICK_PACE may take to make the client try endpoints. A request that waits
+for an endpoint must have most of a CALL left when the update that removes the endpoint is sent. A
+client that applies a list after the last request tries nothing more."""
 
 SOAK_CALL = 30 * SCALE
 """The deadline of such a request: it passes only if the request was forgotten, also on a machine on
@@ -342,5 +342,5 @@ HEARTBEAT = 0.02
 """Spacing of the beats that measure the suite's own lateness: well below any interval judged."""
 
 BURST = 0.5
-"""After which calls and connections that come one upon another are told to the person who watches:
-short for people, and long beside what lies between two of them."""
+"""After which the suite prints a burst of calls and connections to the user: short for people, and
+long compared with the time between two of them."""

@@ -1,4 +1,4 @@
-"""Files that are written as a whole, whoever interrupts the command meanwhile."""
+"""Write files as a whole, even if a signal interrupts the command."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from conformance.runner.interruption import postponed
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file: what was emptied for it has all of it, also if the command is told to end.
+    """Write a file completely, even if a signal ends the command in the meantime.
 
     A pipe or a terminal may take none of it for ever, so there the command ends at once.
 
@@ -24,7 +24,7 @@ def write(path: Path, content: bytes) -> None:
 
 
 def write_json(path: Path, value: object) -> None:
-    """The same, of a value, as JSON that a person can read."""
+    """Write a value to a file as indented JSON."""
     write(path, msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n")
 
 
@@ -44,7 +44,7 @@ def check_writable(path: Path) -> None:
 
 
 def can_be_replaced(path: Path) -> bool:
-    """Whether what is written to a file is replaced by what is written next.
+    """Return whether the next write to a file replaces its content.
 
     A pipe has all of it, and so has a terminal, but no other device.
     """

@@ -33,7 +33,7 @@ FOLDER: Final = "calibration"
 """In the folder of a run's evidence: of a calibration that has found nothing."""
 
 SIZE: Final = RingHash(minimum=1024, maximum=1024)
-"""So many entries that whoever misses one of them meets another endpoint three times in four."""
+"""Enough entries that a call off by one reaches another endpoint three times in four."""
 
 
 async def start_and_end(
@@ -45,7 +45,7 @@ async def start_and_end(
         client: which.
         environment: what its process is given besides the manifest's own.
         stderr: where its last words go.
-        say: is told that it takes its time.
+        say: called with a message if the start takes long.
 
     Raises:
         ConversationFailed: it says none, or another than its manifest has.
@@ -69,7 +69,7 @@ def calibrated(
     out: Path,
     meanwhile: Callable[[str], AbstractContextManager[None]],
 ) -> Target:
-    """The same client, with its ring keys found out if its manifest is silent on them; blocks.
+    """Return the client, with its ring keys calibrated if its manifest omits them; blocks.
 
     Args:
         subject: the client.
@@ -91,7 +91,7 @@ def calibrated(
 async def calibrate(
     subject: Target, catalogue: Catalogue, *, seed: int, scratch: Path, out: Path
 ) -> RingKeys:
-    """Ask the client itself. One that dies, refuses or hangs here is told of by the scenarios.
+    """Find the client's ring keys. The scenarios report a client that dies, rejects or hangs here.
 
     Args:
         subject: the client.

@@ -96,7 +96,7 @@ def collect(settings: Settings) -> dict[str, Declaration]:
 
 
 def collect_scenarios(settings: Settings) -> dict[str, Declaration]:
-    """The same by the scenarios' ids, of a run of one client.
+    """Return the declarations of a run of one client, by scenario id.
 
     Raises:
         RuntimeError: a scenario cannot be collected.

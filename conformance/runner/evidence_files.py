@@ -149,7 +149,7 @@ def _calls(world: World) -> Iterator[dict[str, Any]]:
 
 
 def _states(world: World) -> Iterator[dict[str, Any]]:
-    """Every state that a channel told, as it was told."""
+    """Yield every state that a channel reported, unchanged."""
     for channel, watched in world.states.watched:
         for seen in watched.states:
             yield {"at": round(seen.at, 6), "channel": channel, "state": seen.state}
@@ -173,7 +173,7 @@ def _deeds(world: World) -> Iterator[dict[str, Any]]:
 
 
 def _suite(world: World) -> Iterator[dict[str, Any]]:
-    """When the suite waited in vain, and when it was late itself, oldest first."""
+    """Yield when the suite waited without result, and when it was late itself, oldest first."""
     began = world.clock.began
     waited = [(*wait[:2], "deadline", wait.what) for wait in PASSED if wait.began >= began]
     late = [(*moment, "late", "") for moment in world.clock.lateness.moments]

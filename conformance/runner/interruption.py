@@ -1,4 +1,4 @@
-"""Ends the command and all that it has started, at any moment, once, with what there is to say.
+"""End the command and all its processes on a signal, once, after printing what it has so far.
 
 Loads nothing but a little of the standard library, so that it is there before anything else.
 """
@@ -17,8 +17,9 @@ TELLING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that tell the command to end: the last comes when its terminal is closed."""
 
 AGAIN = 1.0
-"""Seconds after which another signal says that nobody wants to wait for a report any more. What
-comes sooner is the same wish: a key that was held, or a terminal and a script which both say it."""
+"""Seconds after which another signal means that the user does not want to wait for a report. An
+earlier one repeats the first signal: a key that was held, or a terminal and a script that both send
+it."""
 
 GONE = 5.0
 """Seconds for what was killed to be gone, which takes a moment on a loaded machine."""
@@ -42,7 +43,7 @@ _ending = _Ending()
 def end_at_once_when_told() -> None:
     """From now on a signal that tells the command to end leaves nothing running, and exit code 2.
 
-    Who is deaf to the end of a terminal, as `nohup` makes its commands, stays so.
+    A command that ignores the end of its terminal, as under `nohup`, continues to ignore it.
     """
     for number in TELLING:
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
@@ -60,14 +61,14 @@ def end_is_decided() -> None:
 
 @contextmanager
 def last_words(say: Callable[[], None]) -> Iterator[None]:
-    """What is said if the command is told to end in this block, when all below it has ended."""
+    """Call `say` if a signal ends the command in this block, after all its processes have ended."""
     with _answered(say):
         yield
 
 
 @contextmanager
 def postponed() -> Iterator[None]:
-    """Let the command end after this block and not within it, if it is told to."""
+    """Delay a signal that ends the command until the end of this block."""
     with _answered(None):
         yield
 
@@ -82,7 +83,7 @@ def resumed() -> Iterator[None]:
 
 @contextmanager
 def cleaned_up(clean: Callable[[], None]) -> Iterator[None]:
-    """What is done if the command ends in this block because it was told to."""
+    """Call `clean` if a signal ends the command in this block."""
     _ending.cleaning.append(clean)
     try:
         yield
@@ -137,7 +138,7 @@ def _leave() -> None:
 
 
 def _speak_anew() -> None:
-    """Have streams of their own for last words: the signal may have come amid a write to others."""
+    """Open new output streams: the signal may have interrupted a write to the old ones."""
     for name in ("stdout", "stderr"):
         with suppress(Exception):
             stream = getattr(sys, name)

@@ -1,4 +1,4 @@
-"""Whether the suite knows what a manifest states in its words: editions, key formats, choices."""
+"""Check that the editions, key formats and choices of a manifest exist in the suite."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check(client: Client) -> None:
     """See that a client's manifest states nothing but what there is.
 
     Raises:
-        BadManifest: it states an edition, a format of ring keys or a choice that nobody knows.
+        BadManifest: it states an unknown edition, ring key format or choice.
     """
     file = client.folder / FILE
     for field, why in _unknown(client.manifest):

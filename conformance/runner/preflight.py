@@ -1,4 +1,4 @@
-"""Whether this machine can carry a run: its own loopback, and as many threads as a run has."""
+"""Check that this machine can carry a run: its loopback, and enough threads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST: Final = 1024
 
 
 class Unfit(Exception):
-    """It cannot; the text says why, and that it is nobody's fault but the machine's."""
+    """The machine cannot carry a run; the message says why."""
 
 
 def check(jobs: int) -> None:
@@ -48,7 +48,7 @@ def _check_loopback() -> None:
 
 
 def _check_threads(jobs: int) -> None:
-    """Have them all for a moment: that alone knows of every limit, also of a container's."""
+    """Start all threads for a moment: only this detects every limit, also that of a container."""
     wanted = min(jobs * THREADS, MOST)
     over, started = threading.Event(), list[threading.Thread]()
     try:

@@ -1,4 +1,4 @@
-"""What is told while a run goes on, and what it is told to."""
+"""The interface for progress reports during a run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from conformance.judging.evidence import Record
 from conformance.judging.verdicts import Decision
 
 Known = Callable[[str, Decision], bool]
-"""Whether a failure is known, by its scenario and what was seen there."""
+"""A function that returns whether the baseline lists a failure of a scenario."""
 
 
 def nobody_knows(_scenario: str, _decision: Decision) -> bool:
@@ -17,10 +17,10 @@ def nobody_knows(_scenario: str, _decision: Decision) -> bool:
 
 
 class Progress:
-    """What is told while a run goes on; the console derives from it."""
+    """Receive the progress of a run; the console derives from this class."""
 
     def planned(self, count: int) -> None:
-        """So many scenarios will run."""
+        """Receive the number of scenarios that will run."""
 
     def finished(self, record: Record) -> None:
         """A scenario is over."""

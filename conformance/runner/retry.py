@@ -127,10 +127,10 @@ def _results(record: Record) -> frozenset[tuple[str, Verdict, Reason | None]]:
 
 
 def is_doubtful(record: Record, known: Known) -> bool:
-    """Whether the suite was late, or a client was kept from working and failed as nobody knew.
+    """Return whether a slow machine may have caused a result: an error or an unknown failure.
 
-    Only a failure that lateness alone can bring about is doubted. A mutant is meant to fail, and
-    works hard while the suite asks what it might be following.
+    A failure counts only if the client lacked processor time and lateness alone can cause it. A
+    mutant is meant to fail, and uses much processor time while the suite tests which edition fits.
     """
     late = any(decision.reason is Reason.TIMING for decision in record.decisions)
     failed = any(

@@ -30,7 +30,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
 
     records: tuple[Record, ...]
     troubles: tuple[str, ...]
-    """What ended it, or a part of it: each in a line, or with all that pytest says of it."""
+    """Errors that ended the run or a part of it: each in a line, or with pytest's whole output."""
     wall_seconds: float
     complete: bool
     """Set if every selected scenario has left its record."""
@@ -53,14 +53,14 @@ def run(
         settings: the run.
         jobs: scenarios at once, each in a process of its own, beside those that only wait for a
             timer; 0: one after another in this process, 1: in another one.
-        at_once: at most so many, those included.
+        at_once: the most scenarios at once, including those that only wait for a timer.
         worker: what to call in place of Python for each of those processes.
         known: failures of the client that need not be seen a second time, should it have been kept
             from working.
-        progress: is told of it.
-        interrupted: is given what there is so far when the command is told to end, and all that it
-            has started has ended.
-        beside: more plugins of pytest, in this process: such as a desk.
+        progress: receives the progress.
+        interrupted: receives the results so far if a signal ends the command, after all its
+            processes have ended.
+        beside: more plugins of pytest in this process, such as the session of interactive mode.
     """
     try:
         found = collect(settings)

@@ -24,7 +24,7 @@ MOST_WAITING: Final = 8
 
 
 class Waiting(NamedTuple):
-    """What waits, by node id and the longest first; so many workers are to have nothing else."""
+    """Scenarios that wait for timers, the longest first, and the number of workers for them."""
 
     names: tuple[str, ...] = ()
     workers: int = 0
@@ -94,7 +94,7 @@ class Overlapping(LoadScheduling):  # type: ignore[misc]  # xdist has no types
 
     @property
     def collection_is_completed(self) -> bool:
-        """Whether something can be handed out: xdist calls `schedule` if so."""
+        """Return whether a worker has collected its scenarios: then xdist calls `schedule`."""
         return bool(self.node2collection)
 
     def schedule(self) -> None:

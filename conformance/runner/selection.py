@@ -11,11 +11,11 @@ import msgspec
 from conformance.judging.declaration import Declaration
 
 Ident = tuple[str, str]
-"""Of a mutant, or of no mutant, and of a scenario: what runs once in a run."""
+"""The id of a mutant, or an empty string, and the id of a scenario: what runs once in a run."""
 
 
 def is_named(scenario: str, pattern: str) -> bool:
-    """Whether a pattern is for a scenario; its very id is, whose brackets may be left out."""
+    """Return whether a pattern matches a scenario's id, with or without its brackets."""
     return pattern in {scenario, scenario.partition("[")[0]} or fnmatchcase(scenario, pattern)
 
 
@@ -33,7 +33,7 @@ class Selection(msgspec.Struct, frozen=True):
 
 
 def is_selected(name: str, claims: Declaration, selection: Selection) -> bool:
-    """Whether a scenario is one of those asked for."""
+    """Return whether a scenario is selected."""
     for clauses in (selection.only, selection.clauses):
         if clauses and not set(clauses) & set(claims.clauses):
             return False
@@ -43,7 +43,7 @@ def is_selected(name: str, claims: Declaration, selection: Selection) -> bool:
 
 
 def may_be_selected(function: str, clauses: AbstractSet[str], selection: Selection) -> bool:
-    """Whether a scenario of this function may be one of those asked for, before any is made.
+    """Return whether a scenario of this function may be selected, before any scenario is made.
 
     Args:
         function: its module and name, as in the ids of its scenarios.

@@ -30,23 +30,23 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     command: int = 0
     """The process id of the command; its workers die with it."""
     keep_evidence: bool = False
-    """Whether scenarios that pass leave their folder too."""
+    """True if scenarios that pass leave their evidence folder too."""
     fast: bool = False
-    """Whether clients' timers are shortened where they have a knob for it."""
+    """True if clients' timers are shortened where they have a knob for it."""
     isolated: bool = False
     """Set if each scenario gets a process of the client that no other scenario uses."""
     repeat: str = ""
-    """The beginning of the command that runs one scenario again, as whoever gets its evidence may
-    read it: without the values that `--env` gave. Empty where no such command is known."""
+    """The beginning of the command that runs one scenario again. It omits the values of `--env`,
+    since evidence is shared. Empty if no such command is known."""
     selection: Selection = Selection()
 
     @property
     def mutants(self) -> tuple[Target, ...]:
-        """Of the subjects."""
+        """Return the subjects that are mutants."""
         return tuple(subject for subject in self.subjects if subject.mutant)
 
     def hurries(self, subject: Target) -> bool:
-        """Whether this client's failover timer is shortened where a scenario waits for it."""
+        """Return whether this client's failover timer is shortened if a scenario waits for it."""
         return self.fast and FAILOVER_KNOB in subject.prepared.client.manifest.knobs
 
     def write(self, path: Path) -> None:

@@ -8,11 +8,11 @@ from typing import Final
 import msgspec
 
 MOST: Final = 1000
-"""Shards: there are no more scenarios than so many, or hardly."""
+"""The most shards of a run: about the number of scenarios."""
 
 
 class Shard(msgspec.Struct, frozen=True):
-    """One of so many shares of a run, counted from 1."""
+    """One share of a run, counted from 1, and the number of shares."""
 
     number: int
     of: int

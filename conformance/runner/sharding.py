@@ -56,6 +56,6 @@ def shares(
 
 
 def plan_of(dealt_out: Iterable[Iterable[str]]) -> str:
-    """Stands for who has which scenarios: the same only where all of that is."""
+    """Return a digest of which shard has which scenarios."""
     piles = [sorted(pile) for pile in dealt_out]
     return hashlib.sha256(msgspec.json.encode(piles)).hexdigest()

@@ -25,11 +25,11 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     """More environment for the client, such as from ``--env``."""
     mutant: str = ""
     clause: str = ""
-    """Of a mutant: only the scenarios that claim this clause are for it."""
+    """The clause that the mutant breaks: only scenarios that claim it run against the mutant."""
 
     @property
     def resolves_soon(self) -> bool:
-        """Whether it can be told to resolve a name again soon."""
+        """Return whether the client has a knob for the minimum time between resolutions."""
         return RESOLUTIONS_KNOB in self.prepared.client.manifest.knobs
 
 

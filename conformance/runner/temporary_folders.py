@@ -1,7 +1,7 @@
-"""Folders of a command for what is gone when it is over, however it ends.
+"""Temporary folders of a command, which are removed however it ends.
 
-A block's folder goes with the block, and when the command is interrupted. Of a command that was
-killed the next one removes it: while its maker lives, it has a lock that the system lets go of.
+A block's folder is removed at the end of the block, and when the command is interrupted. If the
+command is killed, the next one removes the folder: the system has then released its lock.
 """
 
 from __future__ import annotations

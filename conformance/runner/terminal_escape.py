@@ -34,14 +34,14 @@ def block(text: str, indent: int = 4) -> str:
 
 
 def plain(text: str) -> str:
-    r"""The same, with every character that is no text written out, such as `\x1b`."""
+    r"""Return a text with every control character escaped, such as `\x1b`."""
     with suppress(UnicodeEncodeError):  # of a name of a file, in a locale that is not UTF-8
         text = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return _NO_TEXT.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def short(text: str) -> str:
-    """The same, but of words without end only their beginning and their end."""
+    """Return a text in which the middle of overlong words is replaced by an ellipsis."""
     half = LONGEST // 2
     return re.sub(
         rf"(\S{{{half}}})\S{{{LONGEST},}}(\S{{{half}}})", lambda long: f"{long[1]}…{long[2]}", text

@@ -12,7 +12,7 @@ class Unusable(Exception):
 
 
 def is_utf_8(name: str | Path) -> bool:
-    """Whether a report can have it in its words: names of files may be any bytes."""
+    """Return whether a report can contain a name: names of files may be any bytes."""
     try:
         str(name).encode()
     except UnicodeEncodeError:
@@ -64,10 +64,10 @@ def demand_folder(path: Path) -> None:
 
 
 def _is_there(path: Path) -> bool:
-    """Whether there is something of this name; Path.exists says no to a name that cannot be, too.
+    """Return whether a path exists; unlike Path.exists, raise for an invalid name.
 
     Raises:
-        OSError: nobody can tell, or there can be none: the name is too long, say.
+        OSError: it cannot be determined, or the name is invalid, such as too long.
     """
     try:
         path.stat()

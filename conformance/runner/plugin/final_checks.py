@@ -1,4 +1,4 @@
-"""What is to be said of a world as a whole at its end, while everything is there to be asked."""
+"""Check a world as a whole at the end of its scenario, while its processes still run."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from fake_control_plane import ControlPlane
 from test_servers import Fleet
 
 VOID: Final = ReportContradicted | ClockWrong | NeverConnected
-"""Of a word that is known to be false nothing is made: neither for the client nor against it. Nor
-is anything said of one that has never heard what is served."""
+"""Errors that void all observations, for and against the client: its report is known to be false,
+or it never connected to the control plane."""
 
 
 class FinalChecks(NamedTuple):
@@ -26,11 +26,11 @@ class FinalChecks(NamedTuple):
     error: BaseException | None
     """What ended the scenario early, or would have: of several the one that says most."""
     trouble: Trouble | None
-    """What that, or a server of the suite that failed, says of all that the scenario decides."""
+    """The verdict on all clauses of the scenario that the error, or a failed server, leads to."""
     starved: float
     """For how many seconds the client waited for a processor, if there was an error."""
     is_void: bool
-    """Whether nothing that was seen says anything of the client."""
+    """True if no observation counts for or against the client."""
 
 
 async def final_checks(made: World, error: BaseException | None) -> FinalChecks:

@@ -1,4 +1,4 @@
-"""What an item of pytest stands for: a scenario, the client or mutant, and what of it is asked."""
+"""Get the scenario, the client or mutant, and the judged clauses of a pytest item."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def subject_of(item: pytest.Item) -> Target:
 
 
 def runs_again(item: pytest.Item, selection: Selection) -> bool:
-    """Whether an item is one of those that run once more, if that is all that runs."""
+    """Return whether an item runs: in a second try, only the selected items do."""
     again = selection.exactly
     return not again or (subject_of(item).mutant, scenario_id(item)) in again
 
@@ -47,14 +47,14 @@ def mutants_for(clauses: AbstractSet[str], settings: Settings) -> tuple[Target, 
 
 
 def is_for_its_mutant(item: pytest.Item, claims: Declaration) -> bool:
-    """Whether an item's mutant, if it has one, breaks a clause of that very row."""
+    """Return whether the scenario claims the clause that the item's mutant breaks, if any."""
     if not item.config.stash[SETTINGS].subjects:
         return True
     return subject_of(item).clause in {"", *claims.clauses}
 
 
 def asks_nothing(item: pytest.Item) -> bool:
-    """Whether all that a scenario decides is foreign to its client, or not to be judged now."""
+    """Return whether every clause of a scenario is foreign to its client, or not judged now."""
     catalogue, follows = item.config.stash[CATALOGUE], subject_of(item).judged.follows
     clauses = set(declaration_of(item).clauses) - set(untimed(item)) - set(unasked(item))
     return all(is_foreign(catalogue[clause], follows) for clause in clauses)
@@ -71,12 +71,12 @@ def unasked(item: pytest.Item) -> tuple[str, ...]:
 
 
 def is_hurried(item: pytest.Item) -> bool:
-    """Whether the client's failover timer is shortened in this scenario."""
+    """Return whether the client's failover timer is shortened in this scenario."""
     return declaration_of(item).failover and item.config.stash[SETTINGS].hurries(subject_of(item))
 
 
 def resolves_soon(item: pytest.Item) -> bool:
-    """Whether the least time between two resolutions of a name is short in this scenario."""
+    """Return whether the minimum time between two resolutions is short in this scenario."""
     return declaration_of(item).resolutions and subject_of(item).resolves_soon
 
 

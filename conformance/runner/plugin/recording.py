@@ -56,7 +56,7 @@ async def finish(
         item: the scenario.
         made: its world.
         settings: of the run.
-        desk: gives the user the world, in interactive mode.
+        desk: the session of interactive mode, which gives the user the world.
         lasts: whether another scenario may use the client's process.
 
     Returns:
@@ -112,7 +112,7 @@ def _with_evidence_so_far(
 
 
 def facts_of(made: World) -> dict[str, Any]:
-    """What a record tells of a world, whatever was judged in it."""
+    """Return the fields of a record that do not depend on the judged clauses."""
     return {
         "began": round(made.clock.began, 6),
         "notes": tuple(made.bench.notes),
@@ -209,13 +209,13 @@ def kept(
     *,
     alone: bool = False,
 ) -> Record:
-    """The same, in any case or in none.
+    """Write the evidence folder of a scenario, or remove it; return the record that names it.
 
     Args:
-        record: as above.
-        place: the folder of the folders of evidence.
-        leave: as above; None: nothing is left.
-        alone: whether it is the second try, beside which the first one's folder may stand still.
+        record: the basis of the verdicts.
+        place: the parent of the evidence folders.
+        leave: writes the other files and returns those that the client left; None: no folder.
+        alone: whether it is the second try; the folder of the first one may still exist.
     """
     name = folder_name(record.scenario)
     folders = place / name, place / f"{name}{ALONE}"

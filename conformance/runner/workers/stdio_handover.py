@@ -1,9 +1,9 @@
-"""Hands its stdin, stdout and stderr over to a worker that is forked, and ends.
+"""Hand stdin, stdout and stderr over to a forked worker, and end.
 
-    python -I -S stdio_handover.py NAME [what Python itself is called with]
+    python -I -S stdio_handover.py NAME [arguments of Python]
 
-xdist starts a worker by calling Python; this is called in its place. Where nobody listens by this
-name it becomes what xdist wanted. Standard library only, and little of it.
+xdist starts a worker by calling Python; the suite has it call this program instead. If no process
+listens at NAME, it executes Python with the arguments. It uses little of the standard library only.
 """
 
 import json

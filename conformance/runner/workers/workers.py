@@ -24,15 +24,16 @@ WORKER = Path(__file__).with_name("worker.py")
 
 
 def _deaf(*command: str) -> str:
-    """A command that xdist calls, which is not told what the terminal says.
+    """Return a command for xdist that ignores the signals of the terminal.
 
-    It is in the terminal's group, and would die with a traceback. Who is told ends it.
+    It is in the terminal's process group, and would die with a traceback. The suite's command gets
+    the signal too, and ends the worker.
     """
     return shlex.join(("sh", "-c", 'trap "" HUP INT; exec "$0" "$@"', *command))
 
 
 def _wait_for_each(told: int) -> None:
-    """Wait for each process whose id is told: the command did not start it, but is its parent."""
+    """Wait for each process whose id arrives: the command did not start it, but is its parent."""
     with os.fdopen(told) as lines:
         for line in lines:
             threading.Thread(target=_wait_for, args=(int(line),), daemon=True).start()
