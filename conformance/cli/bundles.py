@@ -190,7 +190,7 @@ def replay(
         folder: the bundle.
         client: which client; None: that of the bundle, if it comes with the suite.
         catalogue: the clauses.
-        screen: where the run is told.
+        screen: the console that shows the run.
         out: for the evidence; None: a new folder in the bundle.
         environment: for the client.
         yes: run it without asking.
@@ -248,7 +248,7 @@ def replay(
 def _shipped(asked: expected_failure.Bundle, folder: Path) -> str:
     """Return the client of a bundle, if it is a release of one that comes with the suite.
 
-    A bundle may name no other: not a folder, and no branch or commit, which is anybody's code.
+    A bundle must name no other client: no folder, branch or commit, whose code may be a stranger's.
 
     Raises:
         Failure: it is none.
@@ -265,7 +265,7 @@ def _shipped(asked: expected_failure.Bundle, folder: Path) -> str:
 
 
 def _what_will_run(asked: expected_failure.Bundle, client: Client) -> Iterator[str]:
-    """The commands of a replay, in the words of the client's manifest."""
+    """Yield the commands of a replay, as the client's manifest states them."""
     manifest = client.manifest
     yield f"scenario  {asked.scenario}, seed {asked.seed}"
     yield f"client    {client}, from {client.folder}"
@@ -280,7 +280,7 @@ def _demand_consent() -> None:
     """See that the user wants what was shown.
 
     Raises:
-        Failure: he does not, or nobody can be asked.
+        Failure: the user declines, or there is no terminal to ask on.
     """
     if not _can_answer():
         raise Failure("there is no terminal to ask on: add --yes")
@@ -313,7 +313,7 @@ def _said(count: int, *, is_shown: bool) -> str:
 
 
 def _decisions(report: Path) -> tuple[Decision, ...]:
-    """Of the scenario alone, as it was judged before others could block or share its cause."""
+    """Return the scenario's own decisions, before other failures could block or share them."""
     made = read(report)
     scenarios = [scenario for run in made.runs for scenario in run.scenarios]
     if not scenarios or scenarios[0].evidence is None:

@@ -65,7 +65,7 @@ class Command(cloup.Group):
             end_is_decided()
 
     def _said(self, do: Callable[[], Any]) -> int:
-        """Do it; what ends it is told, and is an exit code: 1 is said of a client alone."""
+        """Call `do`, print its error, and return the exit code; 1 is for clients only."""
         try:
             code = do()
             sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""What nobody foresaw: one sentence, the place of the details, and the exit code for it."""
+"""Report an unexpected exception: one sentence, the file with the details, and an exit code."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from conformance.spec.catalogue import Catalogue
 
 
 def explained(name: str, catalogue: Catalogue) -> Iterator[str]:
-    """Return the descriptions of what a name, or the beginning of several names, stands for.
+    """Return the descriptions of what has a name, or of all whose names start with it.
 
     Raises:
         Failure: nothing has this name; the text names the nearest one.

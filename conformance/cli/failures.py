@@ -40,7 +40,7 @@ def client_trouble() -> Iterator[None]:
 
 
 def demand_machine(jobs: int) -> None:
-    """See that this machine carries so many scenarios at once: no client is to be blamed."""
+    """Raise Failure if this machine cannot carry that many scenarios at once."""
     from conformance.runner import preflight  # noqa: PLC0415 - times are read after the options
 
     try:

@@ -29,7 +29,7 @@ TROUBLES: Final = {Exit.INTERRUPTED, Exit.SUITE_TROUBLE, Exit.ADAPTER_TROUBLE}
 
 
 class HistoryOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be said, and where."""
+    """The output that the user requests, and its format."""
 
     bisect: str | None
     """A clause, of which it is wanted since when it is as it is."""
@@ -51,9 +51,9 @@ def history(
         name: of the client.
         named: its versions, variants and folders, and reports; or commits of a checkout.
         options: of the runs.
-        wish: what is to be said.
+        wish: the requested output.
         catalogue: the clauses.
-        screen: where the runs are told of.
+        screen: the console that shows the runs.
 
     Raises:
         Failure: what was named is not there, or is of another client.
@@ -147,7 +147,7 @@ class Past:
         return seen
 
     def tell(self, _: Console, report: Report) -> None:
-        """Say what there is to say, and write it for programs."""
+        """Print the history, and write it as JSON if the user wants that."""
         told = self._told(report)
         if self._wish.json_path:
             histories.write_json(told, self._wish.json_path)
@@ -155,7 +155,7 @@ class Past:
             echo(line)
 
     def exit_of(self, code: Exit, report: Report) -> Exit:
-        """The exit code: trouble of the runs is told, but a client that fails is no trouble here.
+        """Return the exit code: it reports errors of the runs, but no failures of the client.
 
         Args:
             code: that of the runs.

@@ -40,7 +40,7 @@ def found_client(name: str) -> Client:
 
     Raises:
         UnknownClient: there is none.
-        BadManifest: its client.toml breaks a rule, or states what nobody knows.
+        BadManifest: its client.toml breaks a rule, or states something unknown.
     """
     found = find(name)
     check(found)

@@ -145,7 +145,7 @@ def _ipv6() -> Ability:
     try:
         socket.create_server(("::1", 0), family=socket.AF_INET6).close()
     except OSError as trouble:
-        seen, is_here = f"nobody can listen at ::1: {trouble.strerror or trouble}", False
+        seen, is_here = f"::1 cannot be listened at: {trouble.strerror or trouble}", False
     return Ability(
         name="IPv6",
         is_here=is_here,

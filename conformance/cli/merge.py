@@ -38,7 +38,7 @@ def merge(
         out: the file that is written.
         reports: of the shards, in any order.
         catalogue: the clauses.
-        screen: where it is told.
+        screen: the console that shows the report.
         junit_path: for the same as JUnit XML, if that is wanted.
         verbose: whether every clause is printed.
 

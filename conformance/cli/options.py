@@ -27,8 +27,8 @@ TIME_SCALE = "XDSPEC_TIME_SCALE"
 """Read by `conformance.timing`, which is loaded after the options."""
 
 WRAPPED_SCALE = "10"
-"""Of a client behind --wrap: valgrind makes most programs ten to thirty times slower, and nearly
-all that is waited for is done in a tenth of its deadline."""
+"""The time scale for a client behind --wrap: valgrind makes most programs ten to thirty times
+slower, and nearly all events come in a tenth of their deadline."""
 
 
 def pairs(_: click.Context, option: click.Parameter, given: Sequence[str]) -> dict[str, str]:
@@ -40,7 +40,7 @@ def pairs(_: click.Context, option: click.Parameter, given: Sequence[str]) -> di
 
 
 def tool(_: click.Context, option: click.Parameter, words: str | None) -> tuple[str, ...]:
-    """The words of a command that a client is started by, whose program is there.
+    """Return the arguments of a command that wraps the client; its program must exist.
 
     Such a tool makes clients slow: deadlines grow, unless the user has said by how much.
     """
@@ -121,7 +121,7 @@ def demanded_clauses(grfc: str, known: Catalogue) -> tuple[str, ...]:
 
 
 def clauses_of(_: click.Context, option: click.Parameter, grfc: str | None) -> tuple[str, ...]:
-    """The same, of an option's value."""
+    """Return the clauses of the gRFC that an option names."""
     if grfc is None:
         return ()
     try:

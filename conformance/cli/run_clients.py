@@ -23,7 +23,7 @@ from conformance.runner.selection import is_named
 from conformance.spec.catalogue import Catalogue
 
 NOT_REAL = {"interop", "reference"}
-"""Built-in clients that nobody uses as they are: ``--all`` leaves them out."""
+"""Built-in clients that are no real gRPC implementations: ``--all`` leaves them out."""
 
 
 def run_clients(

@@ -47,7 +47,7 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def serve(pattern: str, options: ServeOptions, catalogue: Catalogue, screen: Console) -> Exit:
-    """Have a person at the world of the one scenario of this name, until he leaves it."""
+    """Run one scenario interactively until the user leaves it."""
     scenario, clauses = the_one(pattern)
     with client_trouble():
         client = found_client(options.client)

@@ -56,7 +56,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of the command line."""
 
     every_client: bool = False
-    """Whether those that cannot be had here are left out, and told of."""
+    """True if clients that cannot be built here are left out and reported."""
     only: tuple[str, ...]
     """The clauses of a gRFC; empty: no matter which."""
     scenario_patterns: tuple[str, ...]
@@ -79,7 +79,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     isolated: bool = False
     """Set if no two scenarios may share a process of a client."""
     verbose: bool = False
-    """Whether everything is told, and not only what needs attention."""
+    """True if everything is printed, and not only what needs attention."""
     worker: str | None
     """What is called in place of Python for a worker of xdist."""
     source: Path | None = None
@@ -87,12 +87,12 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     commit: str | None = None
     """The commit of it, if not its files as they are."""
     shard: Shard | None = None
-    """Of a run that several machines share: what this one has of it."""
+    """This machine's shard of a run that several machines share."""
     durations: Report | None = None
     """How long scenarios took, beside what the suite has recorded."""
 
     exactly: tuple[str, ...] = ()
-    """Of the selected scenarios these alone, by their ids; empty: all of them."""
+    """The ids of the only selected scenarios that run; empty: all of them."""
 
     def selection(self) -> Selection:
         """Which scenarios they select."""
@@ -122,10 +122,10 @@ class Session:
         Args:
             options: of the command line.
             catalogue: the clauses.
-            screen: where all is told.
+            screen: the console for all output.
             entries: the known failures, by the folder of a client.
             several: whether more than one client is run.
-            conclude: says at the end what there is to say of all; then little is said of each.
+            conclude: prints the result of all clients at the end; then each gets a short one only.
         """
         self._several = several
         self._conclude = conclude
@@ -173,7 +173,7 @@ class Session:
         return None
 
     def comes_up(self, client: Prepared) -> bool:
-        """Start it once: an adapter that does not even say hello is told of here, and only here."""
+        """Start the client once, and return whether it says hello; report a failure here."""
         with scratch() as folder:
             stderr, kept = folder / "stderr.log", self._folder(client)
             stderr.touch()
@@ -284,7 +284,7 @@ class Session:
 
     @property
     def _today(self) -> date:
-        """Of the command, whose runs may take until the next."""
+        """Return the day on which the command started; its runs may last until the next day."""
         return datetime.fromisoformat(self._origin.started).date()
 
     def _judge(
@@ -332,7 +332,7 @@ class Session:
         self.end()
 
     def _begin_last_words(self) -> None:
-        """Have a screen of their own: the signal may have come amid a sentence on the other one."""
+        """Use a new screen: the signal may have interrupted a write to the old one."""
         self._screen = Screen()
         self._screen.show_cursor()
 
@@ -397,7 +397,7 @@ class Session:
         """Write the reports for programs, as far as they are; the command goes on without them.
 
         Before the first client they are without a run: so it shows that they can be written, and
-        nobody takes what an earlier command has left for this one's.
+        no reader mistakes the reports of an earlier command for those of this one.
         """
         made = self.made
         troubles = []

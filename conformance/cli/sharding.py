@@ -61,7 +61,7 @@ def share(shard: Shard, settings: Settings, durations: Mapping[str, float]) -> S
 
 
 NOTHING = (("", ""),)
-"""Of a selection: no scenario has this name."""
+"""A selection of no scenario: none has this name."""
 
 
 def durations_of(report: Report | None, client: str) -> dict[str, float]:
@@ -99,7 +99,7 @@ def given(
     environment: Iterable[str],
     wrap: tuple[str, ...],
 ) -> ShardInputs:
-    """What the user said, as it is held against that of other shards."""
+    """Return the user's options, which `xdspec merge` compares with those of other shards."""
     return ShardInputs(
         only=selection.only,
         scenarios=selection.scenarios,

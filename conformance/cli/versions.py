@@ -18,7 +18,7 @@ from conformance.cli.lookup import found_client
 from conformance.reporting.report import BadReport, ClientId, Run, read
 
 NEWEST: Final = "newest"
-"""What a version is called that nobody has named: which it is, the package index tells."""
+"""The label of a version that the user has not named: the package index chooses it."""
 
 
 class VersionEntry(msgspec.Struct, frozen=True, kw_only=True):

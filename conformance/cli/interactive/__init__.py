@@ -1,4 +1,4 @@
-"""A world in the hands of a person: what is told, what he does to it, and who makes calls."""
+"""Interactive mode: print what happens in a world, and let the user steer it and make calls."""
 
 from conformance.cli.interactive.printer import Printer
 from conformance.cli.interactive.session import InteractiveSession

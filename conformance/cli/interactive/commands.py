@@ -12,7 +12,7 @@ from client_under_test.contract.messages import StatusName
 from fake_control_plane import Kind, Service
 
 UNKNOWN: Final = "unknown"
-"""In the place of a status that nobody saw."""
+"""The status of a call whose status the user did not see."""
 
 WAITING: Final = "waiting"
 """In the place of a status of what has not ended, and is not open."""
@@ -40,7 +40,7 @@ class Done(msgspec.Struct, frozen=True):
 
 
 class Make(msgspec.Struct, frozen=True):
-    """The adapter is to do it."""
+    """The adapter should do the step."""
 
     always: bool = False
     """And whatever else is asked for."""

@@ -1,4 +1,4 @@
-"""What happens in a world, told as it happens."""
+"""Print the events of a world as they happen."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fake_control_plane import AckOrNack, Event, LoadRequest, Request
 from test_servers import Attempt, Rpc
 
 _ONE_BY_ONE: Final = 8
-"""So many calls, or attempts, in a row are told each; of more that follow at once only how many."""
+"""The number of calls or attempts in a row that are printed singly; further ones are counted."""
 
 _TRANSPORT: Final = frozenset({"user-agent", "te", "content-type", "grpc-accept-encoding"})
 
@@ -26,7 +26,7 @@ class EventFeed:
 
     Args:
         world: which.
-        say: where it is told.
+        say: prints the events.
         since_the_beginning: or from now on.
     """
 
@@ -111,7 +111,7 @@ class EventFeed:
 
 
 class _Burst:
-    """Things of one kind that may come by hundreds: the first ones are told, and a sum of the rest.
+    """Print the first events of a kind that may come by hundreds, and count the rest.
 
     Args:
         what: they are, in the plural.
@@ -139,7 +139,7 @@ class _Burst:
         self._timer = asyncio.get_running_loop().call_later(timing.BURST, self.flush)
 
     def flush(self) -> None:
-        """Tell the sum, and begin anew."""
+        """Print the count, and start again."""
         if self._timer is not None:
             self._timer.cancel()
         if self._rest:

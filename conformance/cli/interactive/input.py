@@ -11,14 +11,14 @@ from typing import Final
 
 _CHUNK: Final = 1 << 16
 _LONGEST: Final = 1 << 16
-"""Of a line, in bytes; who sends more sends no commands."""
+"""Bytes of the longest line; a longer one is no command."""
 
 
 class InputLines:
     """What a person or a script says.
 
-    Where standard input is neither a terminal nor a pipe nor a file, nobody will say anything, and
-    nothing ends.
+    If standard input is neither a terminal nor a pipe nor a file, no line comes, and the input does
+    not end.
     """
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class InputLines:
 
 
 def _standard_input() -> int | None:
-    """The descriptor of a terminal, pipe or file; None where there is nobody to say anything."""
+    """Return the descriptor of a terminal, pipe or file; None if stdin is none of these."""
     try:
         number = sys.__stdin__.fileno() if sys.__stdin__ else None
         mode = os.fstat(number).st_mode if number is not None else 0

@@ -12,7 +12,7 @@ from client_under_test import CALL_ID_KEY
 from client_under_test import Call as PlannedCall
 
 _SHOWN: Final = 3
-"""Different values of a key that are told, and not only counted."""
+"""Different values of a key that are listed, and not only counted."""
 
 
 class RequestedCalls(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,15 +21,15 @@ class RequestedCalls(msgspec.Struct, frozen=True, kw_only=True):
     what: str
     """In a sentence that has no end."""
     details: tuple[tuple[str, str], ...] = ()
-    """What there is to know of it, each with a heading."""
+    """Details of the step, each with a heading."""
     until: str
     """What is so when it is done."""
     wants_status: bool = False
-    """Whether a status is wanted of those calls that no backend has answered."""
+    """True if the suite needs the status of calls that no backend has answered."""
     is_step: bool = True
-    """Whether it is one by itself, or belongs to one before."""
+    """True if it is a step of its own, False if it belongs to an earlier step."""
     is_for_adapter: bool = False
-    """Whether only an adapter can do it."""
+    """True if only an adapter can do it."""
 
     def keys(self, adapter: str) -> str:
         """What may be answered."""
@@ -48,7 +48,7 @@ class CallSite(msgspec.Struct, frozen=True):
     environment: Mapping[str, str | None] = {}
     """What the process of the channel is given besides; None: what is taken from it."""
     is_known: bool = False
-    """Whether calls were asked for there before."""
+    """True if calls were requested there before."""
 
     def words(self) -> str:
         """The channel, and what its process has that others have not."""
@@ -69,13 +69,13 @@ def calls(
     file: str,
     beside: bool,
 ) -> RequestedCalls:
-    """That calls are to be made.
+    """Return a step that asks the user to make calls.
 
     Args:
         planned: which.
         place: where.
-        concurrency: so many at once.
-        pace: or one each so many seconds.
+        concurrency: the number of calls at once.
+        pace: or the seconds from one call to the next.
         file: where all of them are.
         beside: whether the scenario goes on as soon as they are under way.
     """

@@ -23,12 +23,12 @@ class Step(msgspec.Struct, frozen=True):
 
 
 def is_of_two(steps: Iterable[Step]) -> bool:
-    """Whether calls are of two clients, the person's and the adapter: no verdict is of either."""
+    """Return whether both the user's client and the adapter made calls: then neither is judged."""
     return len({step.by for step in steps}) > 1
 
 
 def signed(record: Record, steps: Iterable[Step], adapter: str) -> Record:
-    """The record, by the name of whoever did what was asked for."""
+    """Return the record with the name of the client that made the calls."""
     who = {step.by for step in steps}
     if who <= {adapter}:
         return record
