@@ -40,7 +40,7 @@ async def seconds(work: Callable[[], Awaitable[object]]) -> float:
 
 
 async def fleet(count: int) -> float:
-    """Start so many endpoints."""
+    """Return the seconds that it takes to start `count` endpoints."""
     made = await Fleet.start()
     try:
         return await seconds(lambda: made.endpoints(count))

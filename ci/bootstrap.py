@@ -2,7 +2,7 @@
 
 Uses the standard library only: this runs before anything is installed. The environment is made
 again when the lock, the project's metadata or the Python changes, but not under a command that uses
-it: another checkout may have been told of the same folder.
+it: another checkout may be configured to use the same folder.
 """
 
 # ruff: noqa: E402 - a signal may come while modules are loaded
@@ -56,7 +56,7 @@ def fingerprint() -> str:
 
 
 def is_current(wanted: str) -> bool:
-    """Whether the environment there is the one that the files ask for."""
+    """Return whether the existing environment matches the files."""
     return STAMP.is_file() and STAMP.read_text("utf-8", "replace") == wanted and PYTHON.exists()
 
 
@@ -67,7 +67,7 @@ def pinned(name: str) -> str:
 
 
 def installer_settings() -> dict[str, str]:
-    """The environment in which uv asks the index and trusts the certificate that pip was told of.
+    """Return the environment that gives uv the package index and the certificate of pip's settings.
 
     uv does not read pip's configuration: without this, a machine that reaches packages only
     through its company's index would fail here.
@@ -141,7 +141,7 @@ def hold(wanted: str) -> None:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            told = f"waiting until no other command uses {ENVIRONMENT}, to make it anew"
+            told = f"waiting until no other command uses {ENVIRONMENT}, to make it again"
             print(f"xdspec: {told}", file=sys.stderr)
             fcntl.flock(held, fcntl.LOCK_EX)
         if not is_current(wanted):

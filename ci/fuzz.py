@@ -216,7 +216,7 @@ def good_request(path: str) -> bytes:
 
 
 async def is_serving(host: str, port: int) -> bool:
-    """Whether a request on a new connection is answered: that no such method is there."""
+    """Return whether the server answers a request on a new connection with "no such method"."""
     try:
         async with asyncio.timeout(ANSWERED):
             reader, writer = await asyncio.open_connection(host, port)

@@ -43,7 +43,7 @@ FEWEST: Final = 3
 LONGEST_SUBJECT: Final = 72
 
 VAGUE_NAMES: Final = {"one"}
-"""Names that say of no variable what it holds."""
+"""Names that describe the content of no variable."""
 
 
 class Habit(NamedTuple):

@@ -299,7 +299,7 @@ Rows = dict[str, dict[str, object]]
 
 
 def code_of_rows(changes: Iterable[Change], side: str) -> Rows:
-    """Return what decides how each row is judged, with what its file says of all its rows."""
+    """Return the code that decides each row's verdict, with the settings that its file shares."""
     found: Rows = {}
     for change in changes:
         rows = _parsed(getattr(change, side))

@@ -211,7 +211,7 @@ class _Folder:
             self._held = None
 
     def _is_another(self) -> bool:
-        """Whether the folder was removed and made again, or a link to it leads elsewhere now."""
+        """Return whether the path now leads to another folder: a new one, or by a changed link."""
         if self._held is None:
             return False
         try:

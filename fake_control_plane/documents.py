@@ -2,10 +2,10 @@
 
 Rules of this file:
 
-* A key that stands twice in one mapping is refused: which of the two counts is up to the parser, so
+* A duplicate key in a mapping is an error: parsers differ in which of the two values they keep, so
   one of them is a mistake.
-* What a text of some bytes may stand for is bounded before anything is made of it: how deep it is
-  nested, how long its integers are, and how much the aliases of YAML repeat.
+* The size of a parsed document is bounded before parsing: the depth of its nesting, the length of
+  its integers, and the repetition by YAML aliases.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class BadDocument(Exception):
-    """A text stands for no values; the message is a clause, with the line where that is known."""
+    """A text is not a valid document; the message is a clause, with the line if it is known."""
 
 
 def json_document(text: str) -> Any:
-    """What a text in JSON stands for.
+    """Parse a text in JSON.
 
     Raises:
-        BadDocument: it is none, or has a key twice.
+        BadDocument: it is not JSON, or has a duplicate key.
     """
     try:
         value = json.loads(text, object_pairs_hook=_mapping, parse_int=_integer)
@@ -62,10 +62,10 @@ def json_document(text: str) -> Any:
 
 
 def yaml_documents(text: str) -> list[Any]:
-    """What the documents of a text in YAML stand for, one after another.
+    """Parse the documents of a text in YAML, and return them in order.
 
     Raises:
-        BadDocument: one of them is none, has a key twice or an alias within what it stands for.
+        BadDocument: one is not YAML, has a duplicate key, or an alias within its own anchor.
     """
     try:
         _refuse_deep_nesting(text)
@@ -125,7 +125,7 @@ def _refuse_deep_nesting(text: str) -> None:
 
 
 class _Repetition:
-    """What one document stands for if its aliases are written out, by node, each looked at once."""
+    """The size of a document with its aliases expanded; measures each node once."""
 
     def __init__(self) -> None:
         self._sizes: dict[int, int] = {}
@@ -139,10 +139,10 @@ class _Repetition:
             raise BadDocument(f"repeats more than {_MOST_REPEATED:,} values by its aliases")
 
     def _measure(self, node: yaml.Node) -> tuple[int, int]:
-        """How many values a node stands for, and how many levels."""
+        """Return the number of values in a node with its aliases expanded, and its depth."""
         known = id(node)
         if known in self._above:
-            raise BadDocument(f"{_line(node)}: an alias within what it stands for")
+            raise BadDocument(f"{_line(node)}: an alias within its own anchor")
         if known not in self._sizes:
             self._above.add(known)
             size, depth = 1, 0

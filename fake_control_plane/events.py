@@ -20,7 +20,7 @@ class Service(enum.Enum):
 
 
 class Side(enum.Enum):
-    """Who ended a stream."""
+    """The side that ended a stream."""
 
     CLIENT = "client"
     SCRIPT = "script"
@@ -94,7 +94,7 @@ class Request(_Event, frozen=True, kw_only=True, tag=True):
 
     @property
     def is_ack(self) -> bool:
-        """Whether it accepts a response."""
+        """Return whether the request ACKs a response."""
         return self.answer is AckOrNack.ACK
 
     def __str__(self) -> str:
@@ -167,7 +167,7 @@ class Dropped(_Event, frozen=True, kw_only=True, tag=True):
 
 
 class Note(_Event, frozen=True, kw_only=True, tag=True):
-    """Something that the control plane did of itself; of stream 0 if of none."""
+    """Something that the control plane did on its own; stream 0 if it concerns no stream."""
 
     text: str
 

@@ -83,7 +83,7 @@ class Malformed(msgspec.Struct, frozen=True):
 
     kind: Kind
     alone: bool = False
-    """Whether what is subscribed to is left out; of listeners and clusters that deletes it."""
+    """Set to leave the subscribed resources out, which deletes listeners and clusters."""
 
     def version(self, ordinal: int, snapshot: Snapshot) -> str:
         """A version of its own, so that its NACK cannot be taken for another one's."""
@@ -101,7 +101,7 @@ class WrongType(msgspec.Struct, frozen=True):
     kind: Kind
     type_url: str = NO_RESOURCE_TYPE
     alone: bool = False
-    """Whether what is subscribed to is left out; of listeners and clusters that deletes it."""
+    """Set to leave the subscribed resources out, which deletes listeners and clusters."""
 
     def version(self, ordinal: int, snapshot: Snapshot) -> str:
         """A version of its own, so that its NACK cannot be taken for another one's."""

@@ -124,7 +124,7 @@ def resource_files(folder: Path) -> Iterator[Path]:
 
 
 def _entries_of(folder: Path, seen: set[tuple[int, int]]) -> Iterator[Path | None]:
-    """The files of resources; None stands for any other entry."""
+    """Yield the resource files of a folder, and None for each other entry."""
     try:
         status = folder.stat()
         identity = (status.st_dev, status.st_ino)
@@ -173,7 +173,7 @@ def load_file(file: Path) -> FileContent:
 
 
 def _entries(file: Path, text: str) -> tuple[list[Any], str | None]:
-    """The mappings that stand for resources, and the version of their types if the file says it."""
+    """Return the mappings of the resources, and the version of their types if the file has one."""
     entries: list[Any] = []
     versions: list[str] = []
     for document in _documents(file, text):

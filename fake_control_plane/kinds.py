@@ -28,9 +28,9 @@ class Kind(enum.Enum):
 
     @property
     def is_complete(self) -> bool:
-        """Whether a response carries all that is subscribed to, so that absence means deletion.
+        """Return whether a response has all subscribed resources, so that absence means deletion.
 
-        True of listeners and clusters, which also know the wildcard subscription (xDS protocol,
+        True for listeners and clusters, which also support the wildcard subscription (xDS protocol,
         "How the client specifies what resources to return" and "Deleting resources").
         """
         return self in (Kind.LISTENER, Kind.CLUSTER)

@@ -12,7 +12,7 @@ from fake_control_plane.exceptions import BadFault
 from fake_control_plane.loads import LONGEST_DURATION
 
 OF_ALL: Final = "envoy.lrs.supports_send_all_clusters"
-"""The feature of a node without which nobody heeds `send_all_clusters` (LoadStatsResponse)."""
+"""The node feature without which a client ignores `send_all_clusters` (LoadStatsResponse)."""
 
 
 class LoadReporting(msgspec.Struct, frozen=True, kw_only=True):

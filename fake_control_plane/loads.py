@@ -95,7 +95,7 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_balanced(self) -> bool:
-        """Whether all that was issued has ended or is said to be in progress."""
+        """Return whether each issued request has ended or is reported as in progress."""
         return self.issued == self.finished + self.in_progress
 
 
@@ -210,7 +210,7 @@ class Loads:
         return Drops(total, by_category)
 
     def is_balanced(self, cluster: str, *, issued: int, service: str | None = None) -> bool:
-        """Whether exactly so many requests were issued, and all have ended or are in progress."""
+        """Return whether `issued` requests were issued, and each has ended or is in progress."""
         load = self.load(cluster, service=service)
         return load.is_balanced and load.issued == issued
 

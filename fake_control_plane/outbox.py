@@ -1,4 +1,4 @@
-"""What is to be sent over one stream, and what of it is given up when nobody reads. No I/O."""
+"""Queue the messages of one stream, and drop old ones if the client does not read. No I/O."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from fake_control_plane.kinds import Kind
 from fake_control_plane.stream import Outgoing
 
 MOST_BYTES: Final = 1 << 25
-"""Of resources that wait: as much as the transcript of a server keeps. One response of each type is
-kept whatever its size."""
+"""Most bytes of queued resources: as many as a server's transcript keeps. The queue keeps one
+response of each type whatever its size."""
 
 MOST_ITEMS: Final = 1000
 
@@ -27,7 +27,7 @@ class Rules(Protocol[_T]):
         """Bytes of an item."""
 
     def newest(self, items: Sequence[_T]) -> tuple[list[_T], list[_T]]:
-        """The items that stand for all of these, and those that are given up for them."""
+        """Return the items to keep, which replace all others, and the items to drop."""
 
 
 class Outbox(Generic[_T]):
@@ -64,10 +64,10 @@ class Outbox(Generic[_T]):
 
 
 class ResponseRules:
-    """Of each type the newest response, and the newest that a fault has made."""
+    """Keep the newest response of each type, and the newest that a fault made."""
 
     def size(self, item: Outgoing) -> int:
-        """Bytes of its resources."""
+        """Return the bytes of its resources."""
         return sum(len(packed.body) for packed in item.resources)
 
     def newest(self, items: Sequence[Outgoing]) -> tuple[list[Outgoing], list[Outgoing]]:
@@ -89,7 +89,7 @@ class ResponseRules:
 
 
 class NewestOnly(Generic[_T]):
-    """Rules of small items that say all anew each time."""
+    """Keep the newest item only: items are small, and each repeats the whole state."""
 
     def size(self, _: _T) -> int:
         """They are small."""

@@ -1,4 +1,4 @@
-"""A port that stays ours while nobody listens on it."""
+"""A port that stays reserved for this process while its server is stopped."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ class Reservation:
     """A bound socket that never listens, beside which a server may listen and stop at will.
 
     SO_REUSEADDR lets gRPC's listening socket, which has it too, bind the same address; two
-    listening sockets would still conflict, so nobody else's server gets in unnoticed.
+    listening sockets would still conflict, so another process cannot take the port unnoticed.
 
     Args:
         host: An IP address or a name of this machine.
         port: 0 to choose a free one.
 
     Raises:
-        PortTaken: somebody listens there, or the address is not this machine's.
+        PortTaken: another server listens there, or the address is not this machine's.
     """
 
     def __init__(self, host: str, port: int) -> None:

@@ -22,14 +22,14 @@ _KNOWN_FIELDS: Final = re.compile(r"\s*Available Fields.*", re.DOTALL)
 
 
 def parse(where: str, fields: Any) -> message.Message:
-    """The message that a mapping stands for, by its `@type`.
+    """Return the message that a mapping represents, by its `@type`.
 
     Args:
-        where: What begins each sentence of complaint: the file, and which resource of it.
-        fields: What the file has there.
+        where: The start of each error message: the file, and the number of the resource.
+        fields: The mapping in the file.
 
     Raises:
-        BadResourceFile: it stands for none; the sentence names the field.
+        BadResourceFile: the mapping is not a valid message; the error names the field.
     """
     try:
         return _parse(where, fields)
@@ -82,9 +82,9 @@ def _doubled(fields: Any, of: Any, path: str) -> Iterator[str]:
     """Complaints of fields that are there by both of their names, `lbPolicy` and `lb_policy`.
 
     Args:
-        fields: The mapping; what is none is for json_format to refuse.
-        of: The descriptor of the message that it stands for.
-        path: Where it is, to begin the path of a field.
+        fields: The mapping; json_format rejects any other value.
+        of: The descriptor of the message that it represents.
+        path: Its own path, the start of the path of a field.
     """
     if of.full_name == _ANY and isinstance(fields, dict):
         of = empty_message(fields[_TYPE]).DESCRIPTOR if isinstance(fields.get(_TYPE), str) else of

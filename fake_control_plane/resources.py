@@ -28,7 +28,7 @@ from fake_control_plane.exceptions import BadResource
 from fake_control_plane.loads import Locality
 
 CHANNEL_ID_KEY: Final = "io.grpc.channel_id"
-"""The filter state key that stands for the channel (A42, "Hash Policy")."""
+"""The filter state key that selects the channel ID (A42, "Hash Policy")."""
 
 ROUTER_FILTER: Final = "envoy.filters.http.router"
 AGGREGATE_CLUSTER_TYPE: Final = "envoy.clusters.aggregate"
@@ -330,12 +330,12 @@ def endpoint(
 
 
 def drop(category: str, numerator: int, *, per: str = "MILLION") -> Any:
-    """A drop category: of a million requests so many are dropped.
+    """Return a drop category, which drops `numerator` of a million requests.
 
     Args:
         category: Its name.
-        numerator: How many.
-        per: Of how many instead: HUNDRED, TEN_THOUSAND or MILLION.
+        numerator: How many requests to drop.
+        per: The denominator: HUNDRED, TEN_THOUSAND or MILLION.
 
     Raises:
         BadResource: there is no such denominator.

@@ -43,7 +43,7 @@ class Stage(Protocol):
         """Send what load reports are asked for to the open load streams."""
 
     def ask_for_news_of_loads(self) -> None:
-        """The same, but only to those that were asked for something else."""
+        """Send a LoadStatsResponse on each LRS stream whose last one asked for something else."""
 
 
 class Script:
@@ -79,7 +79,7 @@ class Script:
 
     @property
     def unasked(self) -> frozenset[Kind]:
-        """The types whose responses bring what nobody has asked for as well."""
+        """The types whose responses also contain resources that the client did not request."""
         return frozenset(self._unasked)
 
     @property
@@ -126,16 +126,16 @@ class Script:
         self._stage.pump()
 
     def send_unsolicited(self, *kinds: Kind) -> None:
-        """Let each response of these types, from the next one on, bring all that is set of them.
+        """Send all resources of these types in each response, requested or not, from now on.
 
-        Of no type when none is named: what was asked for is all again.
+        Without arguments, responses contain only requested resources again.
         """
         self._unasked = set(kinds)
 
     def wrap_in_resource(self, *kinds: Kind) -> None:
-        """Send resources of these types as `Resource` messages, each in one of its own name.
+        """Send each resource of these types within a `Resource` message of the same name.
 
-        Of no type when none is named: all go out as they are again.
+        Without arguments, all resources go out unwrapped again.
         """
         self._wrapped = set(kinds)
 

@@ -89,8 +89,8 @@ class ControlPlane:
         Args:
             host: The address.
             port: The port.
-            translate: Puts resources into the words of a client that has its own, as they are set.
-            keep: How much of the transcript and of load reports is kept.
+            translate: Converts resources, as they are set, for a client with its own formats.
+            keep: How much of the transcript and of the load reports to keep.
 
         Raises:
             PortTaken: the address cannot be listened on.
@@ -117,7 +117,7 @@ class ControlPlane:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether streams that end now end because of `stop`."""
+        """Return whether `stop` is the reason for streams that end now."""
         return self._stopping
 
     @property
@@ -184,11 +184,11 @@ class ControlPlane:
 
     @property
     def troubles(self) -> tuple[str, ...]:
-        """What the control plane itself could not do: no client is to be judged by it."""
+        """Errors of the control plane itself, by which the suite must not judge a client."""
         return tuple(self._troubles)
 
     async def probe(self) -> None:
-        """Add to `troubles` if the gRPC server has ended by itself and nobody has noticed yet."""
+        """Add to `troubles` if the gRPC server ended unexpectedly and no entry says so yet."""
         if self._served is not None and not self._stopping:
             await self._served[0].probe()
 
@@ -215,7 +215,7 @@ class ControlPlane:
         """Listen again on the same port.
 
         Raises:
-            PortTaken: somebody else listens there now.
+            PortTaken: another server listens there now.
         """
         if self._served is not None:
             return
@@ -286,13 +286,13 @@ class ControlPlane:
                 session.end(ending)
 
     def ask_for_loads(self) -> None:
-        """Say anew what is to be reported."""
+        """Send a LoadStatsResponse on each LRS stream."""
         for session in tuple(self._sessions):
             if isinstance(session, LrsSession):
                 session.ask()
 
     def ask_for_news_of_loads(self) -> None:
-        """Say what is to be reported to those who were asked for something else."""
+        """Send a LoadStatsResponse on each LRS stream whose last one asked for something else."""
         for session in tuple(self._sessions):
             if isinstance(session, LrsSession):
                 session.ask_news()

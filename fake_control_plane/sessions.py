@@ -60,10 +60,10 @@ class Plane(Protocol):
 
     @property
     def is_stopping(self) -> bool:
-        """Whether streams that end now end because of its stop."""
+        """Return whether the server's stop is the reason for streams that end now."""
 
     def client_of(self, peer: str) -> str:
-        """The address of a client, by what gRPC calls the peer of its stream."""
+        """Return the address of a client, from gRPC's name for the peer of its stream."""
 
 
 class Session(abc.ABC, Generic[_T]):
@@ -111,7 +111,7 @@ class Session(abc.ABC, Generic[_T]):
             await self._context.abort(ending.code, ending.details)
 
     def end(self, ending: Ending) -> None:
-        """End the stream, after what was to be sent before."""
+        """End the stream once all queued responses are sent."""
         self._ending = self._ending or ending
         self._news.set()
 
@@ -173,9 +173,9 @@ class Session(abc.ABC, Generic[_T]):
         self._note(f"not sent, as the client does not read: {len(items)} messages")
 
     def _other_side(self) -> Side:
-        """Who ended a stream that no script did.
+        """Return the side that ended a stream that the script did not end.
 
-        A stop may first end its requests, as if the client had no more, and cancel it only then.
+        A stop may end the stream's requests first, as a client would, and cancel it afterwards.
         """
         return Side.STOP if self._plane.is_stopping else Side.CLIENT
 
@@ -243,7 +243,7 @@ class AdsSession(Session[Outgoing]):
         self.pump()
 
     def pump(self) -> None:
-        """Send what is due, except what is held; what is to be delayed is put on a timer."""
+        """Send the due responses, except those on hold; delayed ones start a timer."""
         script = self._plane.script
         snapshot = self._snapshot()
         for kind in script.order_of_types:
@@ -342,14 +342,14 @@ class LrsSession(Session[LoadReporting]):
             self.ask()
 
     def ask(self) -> None:
-        """Say what is to be reported, unless the script is silent or the client has not begun."""
+        """Send a LoadStatsResponse, if the script is not silent and the client sent a request."""
         asked = self._to_ask()
         if asked is not None:
             self._asked = asked
             self._send(asked)
 
     def ask_news(self) -> None:
-        """The same, if this was asked for something else."""
+        """Send a LoadStatsResponse if the last one asked for something else."""
         if self._to_ask() != self._asked:
             self.ask()
 

@@ -211,7 +211,7 @@ def pack(resource: Any) -> tuple[Kind, Packed]:
 
     Args:
         resource: A Listener, RouteConfiguration, Cluster or ClusterLoadAssignment, or an Any that
-            holds one; or a RawResource, which is not looked into.
+            holds one; or a RawResource, which is sent unread.
 
     Raises:
         BadResource: it is something else, or has no name.

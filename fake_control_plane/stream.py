@@ -13,7 +13,8 @@ Rules of this file:
   it exists, wanted or not: the client may have let go of it and asked for it again by requests that
   are under way, have it from that response by then, and take what is right for the request between
   for its end.
-* What nobody has asked for is sent only beside what somebody has, and only if it is told to.
+* Resources that the client did not request go out only along with requested ones, and only if the
+  script says so.
 * A later request with the newest nonce that changes nothing, after a response of the type above (of
   clusters above endpoints, of listeners above routes), asks for all of it once more: so does Envoy
   for the endpoints of a cluster that has changed, which it does not use before they come (xDS
@@ -69,7 +70,7 @@ class Subscription(msgspec.Struct, frozen=True):
         )
 
     def covers(self, name: str) -> bool:
-        """Whether a resource of this name is wanted."""
+        """Return whether the client subscribes to a resource of this name."""
         return self.wildcard or name in self.names
 
     @property
@@ -86,7 +87,7 @@ class Received(msgspec.Struct, frozen=True, kw_only=True):
     answered_version: str
     """The version of the response that is answered; empty without an answer."""
     stale: bool
-    """Whether the nonce is not that of the newest response of the type."""
+    """Set if the nonce is not that of the newest response of the type."""
     subscribed: tuple[str, ...]
     unsubscribed: tuple[str, ...]
 
@@ -163,7 +164,7 @@ class AdsStream:
         )
 
     def is_due(self, kind: Kind, snapshot: Snapshot) -> bool:
-        """Whether a response of this type would tell the client anything."""
+        """Return whether a response of this type is due."""
         return self._due(kind, snapshot) is not None
 
     def respond(self, kind: Kind, snapshot: Snapshot, *, unasked: bool = False) -> Outgoing | None:
@@ -172,8 +173,8 @@ class AdsStream:
         Args:
             kind: The type.
             snapshot: What there is.
-            unasked: Whether it brings what nobody has asked for as well, in the order in which all
-                of it was set. That alone makes no response due.
+            unasked: Whether the response also contains resources that the client did not request,
+                in the order in which the script set them. They alone make no response due.
         """
         due = self._due(kind, snapshot)
         if due is None:
@@ -241,7 +242,7 @@ class AdsStream:
             state.carried.pop(nonce, None)
 
     def _is_below(self, kind: Kind) -> bool:
-        """Whether a response of the type above came after the newest one of this type."""
+        """Return whether the server sent the type above after the newest response of this type."""
         above = self._types.get(ABOVE[kind]) if kind in ABOVE else None
         return above is not None and above.newest > self._types[kind].newest
 

@@ -68,7 +68,7 @@ class Transcript:
 
     @property
     def dropped(self) -> Dropped | None:
-        """What stands for the events that are kept no longer, if there are any."""
+        """The count of the events that the transcript no longer keeps, None if it keeps all."""
         return self._dropped_since(0) if self._dropped else None
 
     async def until(

@@ -1,7 +1,7 @@
-"""Says when something in a folder changes.
+"""Report changes in a folder.
 
-The kernel tells of changes at once, but only in the folder that it was asked about: not in one that
-is made in its place, nor where a link leads from now on. So the folder is looked at, too.
+The kernel reports changes at once, but only in the folder being watched: not in a new folder at the
+same path, nor in a changed link's target. So the watch also scans the folder from time to time.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class _Watch:
         self._is_over = False
 
     async def note(self) -> None:
-        """Tell of what the kernel tells; ask it anew after each look that saw a change."""
+        """Forward the kernel's reports; renew the watch after each scan that saw a change."""
         while not self._is_over:
             self._anew.clear()
             # The folder is gone, or there are more than the kernel can watch: looks must do.

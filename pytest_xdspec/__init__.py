@@ -6,7 +6,7 @@
 A test is a coroutine function. It serves something (`World.serve`), has the client make calls
 (`World.call`), and looks at what was seen: by plain asserts, by an expectation that an oracle
 computes (`World.expect`), or by a clause of the suite's catalogue, as the client's edition words it
-(`World.judge`). Nothing of it is loaded where nobody asks for it: the plugin has no entry point.
+(`World.judge`). The plugin has no entry point, so pytest loads it only on request.
 
 What is in `__all__` is for scenarios; all else below may change with any version.
 """

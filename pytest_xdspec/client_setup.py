@@ -29,11 +29,11 @@ def place_of(out: str, subject: Target) -> Path:
 
 
 def ready(wish: PluginOptions, settings: Settings, *, jobs: int) -> Settings:
-    """The same settings, with the clients that are wanted, each of which has said hello; blocks.
+    """Return the settings with the wanted clients added, after each client has said hello; blocks.
 
     Args:
-        wish: which.
-        settings: of the session.
+        wish: the wanted clients.
+        settings: the session's settings.
         jobs: processes of pytest at once.
 
     Raises:

@@ -43,7 +43,7 @@ NO_CLIENT: Final = (
 
 
 def has_world(item: pytest.Item | None) -> bool:
-    """Whether a test asks for a world, itself or by another fixture."""
+    """Return whether a test requests a world, directly or through another fixture."""
     return SUBJECT in getattr(item, "fixturenames", ())
 
 
@@ -61,7 +61,7 @@ def subject_of(item: pytest.Item) -> Target | None:
 
 
 class Claimed(NamedTuple):
-    """What a test says of itself by ``@pytest.mark.xdspec(…)``."""
+    """The arguments of a test's ``@pytest.mark.xdspec(…)``."""
 
     needs: tuple[str, ...] = ()
     knobs: dict[str, int] = {}  # noqa: RUF012 - nobody changes it
@@ -69,10 +69,10 @@ class Claimed(NamedTuple):
 
 
 def claimed_by(item: pytest.Item) -> Claimed:
-    """The same; what is nearer to a test says it in place of what is farther.
+    """Return the arguments of a test's marks; a mark nearer to the test overrides a farther one.
 
     Raises:
-        TypeError: the mark has arguments that nobody knows.
+        TypeError: a mark has unknown arguments.
     """
     given: dict[str, Any] = {}
     for mark in item.iter_markers(MARK):

@@ -24,10 +24,10 @@ CLIENT_HELP: Final = (
 
 
 class PluginOptions(NamedTuple):
-    """Which clients the user wants, and what he gives them."""
+    """The clients that the user wants, and the environment that the user gives them."""
 
     clients: dict[str, Client]
-    """By what they are called in the ids of tests."""
+    """By their names in test ids."""
     environment: dict[str, str]
 
 
@@ -106,7 +106,7 @@ def settings(config: pytest.Config) -> Settings:
     """The options but for the clients, which have yet to be made.
 
     Raises:
-        pytest.UsageError: evidence cannot be kept where it is to be.
+        pytest.UsageError: evidence cannot be written to the folder of `--xdspec-out`.
     """
     out = Path(config.getoption("--xdspec-out")).absolute()
     seed = config.getoption("--xdspec-seed")

@@ -28,18 +28,18 @@ from pytest_xdspec.items import STARTED_AT, name_of
 from pytest_xdspec.user_world import World
 
 SERVED = 2
-"""Of what was served, the last that is told below a failure."""
+"""How many of the last responses served are printed below a failure."""
 
 
 class Concluded(NamedTuple):
-    """What is to be said of a test."""
+    """What pytest should report for a test."""
 
     trouble: Trouble | None
-    """Of the client or the suite: it stands in place of what the test itself has found."""
+    """An error of the client or the suite. It replaces the test's own finding."""
     said: str
-    """That, in words; with where in the test it was."""
+    """The text of the error, with its place in the test."""
     told: str
-    """What stands below the failure."""
+    """The text printed below the failure."""
 
 
 async def conclude(

@@ -1,4 +1,4 @@
-"""The world of a scenario of somebody's own, which fails where something is not as expected."""
+"""The world of a user's own scenario, which fails at the first unexpected observation."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class World(conformance.world.World):
     ) -> None:
         """Hold what was seen against a clause of the catalogue, in the client's own edition of it.
 
-        A clause that is in no text that the client states fails nobody; nor does one that leaves
-        a choice, unless the client's manifest states what it chooses.
+        A clause cannot fail if no edition that the client states contains it. A clause that
+        leaves a choice can fail only if the client's manifest states the choice.
 
         Args:
             clause: its id, of those that `xdspec list clauses` has.

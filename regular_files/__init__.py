@@ -211,7 +211,7 @@ def file_name(words: str) -> str:
 
 
 def new_folder(place: Path) -> Path:
-    """Make a folder that nobody has made before: of this name, or with a number behind it.
+    """Make a new folder: of this name or, if it exists, with a number appended.
 
     Raises:
         OSError: it cannot be made.

@@ -17,7 +17,7 @@ class Frames:
 
     @property
     def is_between(self) -> bool:
-        """Whether the last frame has been seen to its end, so that another may come."""
+        """Return whether the last frame is complete, so that the next byte starts a frame."""
         return not self._header and not self._left
 
     def feed(self, data: bytes) -> int | None:

@@ -99,7 +99,7 @@ def _string(block: bytes, at: int) -> tuple[bytes, bool, int]:
 
 
 def _is_ascii(wire: bytes, *, is_coded: bool) -> bool:
-    """Whether a string is certainly ASCII, without decoding it.
+    """Return whether a string is certainly ASCII, without decoding it.
 
     The Huffman code of each byte from 0x80 on begins with 15 ones (appendix B). 15 ones in a row
     always fill a whole byte of the wire.

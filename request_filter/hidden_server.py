@@ -32,7 +32,7 @@ def keep_folders_in(folder: Path) -> None:
 def unused_name() -> tuple[str, str]:
     """A name for a connection to a hidden server, and what grpcio calls its peer then.
 
-    Drawn anew each time: a process that was forked must not go on from where its parent was.
+    Each name is random, so that a forked process does not repeat its parent's names.
     """
     name = f"xdspec-{secrets.token_hex(12)}"
     return name, f"unix-abstract:{name}"
@@ -41,7 +41,7 @@ def unused_name() -> tuple[str, str]:
 class HiddenServer:
     """Starts a grpcio server behind a Unix socket, and starts another if that one ends by itself.
 
-    Nobody else can connect to the socket, so a `RequestScanner` before it sees each request.
+    Other processes cannot connect to the socket, so a `RequestScanner` before it sees each request.
 
     Args:
         make: Makes a server with its handlers, which is not started yet.
@@ -98,9 +98,9 @@ class HiddenServer:
         return await self._connect(make, name)
 
     async def probe(self) -> None:
-        """Report a server that has ended by itself since somebody connected last, and replace it.
+        """Report and replace the server if it ended unexpectedly since the last connection.
 
-        Connections that were open before go on without it: what comes over them is not served.
+        Connections that were open before stay open, but their requests are not served.
         """
         if self._folder is None:
             return

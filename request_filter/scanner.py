@@ -26,8 +26,8 @@ _TOO_LARGE: Final = f"sent a header block of more than {_LARGEST_BLOCK:,} bytes"
 class RequestScanner:
     """Finds the header blocks in the bytes of a client, in whatever pieces these come.
 
-    A connection that begins otherwise than with HTTP/2 is not looked at: the server closes it
-    without having read a request.
+    The scanner ignores a connection that does not start with the HTTP/2 preface: the server closes
+    it without reading a request.
     """
 
     def __init__(self) -> None:

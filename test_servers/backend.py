@@ -55,13 +55,13 @@ class Host:
         self.endpoint = endpoint
         self.names = (("hostname", address), ("server-id", endpoint))
         self.metrics: BackendMetrics | None = None
-        """What the backend tells of its load in a trailer, if it does."""
+        """The load that the backend reports in a trailer. None: it reports no load."""
         self._response = testing_pb2.SimpleResponse(server_id=endpoint, hostname=address)
         self._plain_response = self._response.SerializeToString()
         self._health = health_aio.HealthServicer()
 
     async def set_serving(self, *, serving: bool) -> None:
-        """Changes what the health service says of the whole server and of the test service."""
+        """Set the status that the health service reports for the server and its test service."""
         response = health_pb2.HealthCheckResponse
         for service in ("", SERVICE):
             await self._health.set(service, response.SERVING if serving else response.NOT_SERVING)
@@ -150,7 +150,7 @@ class Backend:
         return grpc.aio.server(handlers=(_Handlers(self),), options=_OPTIONS)
 
     async def probe(self) -> None:
-        """Reports a server that has ended by itself, if nobody has noticed yet."""
+        """Report the server if it ended unexpectedly and the end was not reported yet."""
         await self._server.probe()
 
     async def stop(self) -> None:

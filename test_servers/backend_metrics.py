@@ -1,4 +1,4 @@
-"""What a backend says of its own load at the end of each RPC (gRFC A51): ORCA, in a trailer."""
+"""The load that a backend reports at the end of each RPC (gRFC A51): ORCA, in a trailer."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class BackendMetrics(msgspec.Struct, frozen=True, kw_only=True):
     """One report. What is left at 0 is not sent, as by any backend.
 
     Attributes:
-        application_utilization: Of whatever the application takes for its own limit; 1 is full.
-        cpu_utilization: Of the processors; 1 is full, more is possible.
-        mem_utilization: Of the memory, from 0 to 1.
-        rps_fractional: Requests a second.
-        eps: Errors a second.
-        request_cost: By name, what this RPC cost.
-        utilization: By name, from 0 to 1.
+        application_utilization: Utilization by the application's own measure; 1 is full.
+        cpu_utilization: CPU utilization; 1 is full, more is possible.
+        mem_utilization: Memory utilization, from 0 to 1.
+        rps_fractional: Requests per second.
+        eps: Errors per second.
+        request_cost: The costs of this RPC, by name.
+        utilization: Further utilizations from 0 to 1, by name.
         named_metrics: By name, anything else.
     """
 

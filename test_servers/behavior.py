@@ -16,13 +16,13 @@ KEY = "rpc-behavior"
 
 
 class Sleep(msgspec.Struct, frozen=True):
-    """`sleep-N`: wait so many seconds (a fraction is understood too) and go on."""
+    """`sleep-N`: wait N seconds (N may be a fraction), then continue."""
 
     seconds: float
 
 
 class KeepOpen(msgspec.Struct, frozen=True):
-    """`keep-open`: never answer, unless whoever runs the fleet ends the RPC."""
+    """`keep-open`: never answer. Only the client or the fleet's owner ends the RPC."""
 
 
 class Fail(msgspec.Struct, frozen=True):

@@ -27,7 +27,7 @@ class PortTaken(FleetTrouble):
 
 
 class PortForbidden(FleetTrouble):
-    """This machine lets nobody, or not this user, listen at the port of name servers."""
+    """The machine does not let this user listen at the port of name servers."""
 
 
 class DeadlinePassed(FleetTrouble, TimeoutError):

@@ -69,7 +69,7 @@ class BackendEndpoint:
         await self._behind.set_serving(serving=serving)
 
     def set_metrics(self, metrics: BackendMetrics | None) -> None:
-        """Changes what the backend says of its load at the end of each RPC from now on."""
+        """Set the load that the backend reports at the end of each RPC from now on."""
         self._behind.metrics = metrics
 
     def go_away(self) -> None:
@@ -130,11 +130,11 @@ class Fleet:
 
     @property
     def troubles(self) -> tuple[str, ...]:
-        """What the fleet itself could not do: if there is any, no client is to be judged by it."""
+        """Errors of the fleet itself. If there are any, the suite must not judge a client."""
         return tuple(self._troubles)
 
     async def probe(self) -> None:
-        """Adds to `troubles` if the gRPC server has ended by itself and nobody has noticed yet."""
+        """Add to `troubles` if the gRPC server ended unexpectedly and no entry says so yet."""
         await self._backend.probe()
 
     async def endpoint(
@@ -172,13 +172,13 @@ class Fleet:
     async def endpoints(
         self, count: int, mode: Mode = _SERVE, *, host: str = "127.0.0.1"
     ) -> list[BackendEndpoint]:
-        """Makes so many endpoints, each at a free port."""
+        """Make `count` endpoints, each at a free port."""
         return [await self.endpoint(mode, host=host) for _ in range(count)]
 
     async def attempted(
         self, endpoint: BackendEndpoint, count: int = 1, *, deadline: float
     ) -> tuple[Attempt, ...]:
-        """Waits until an endpoint has seen so many attempts, from its beginning on.
+        """Wait until an endpoint has seen `count` connection attempts since it was made.
 
         Raises:
             DeadlinePassed: It saw fewer within `deadline` seconds.

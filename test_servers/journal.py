@@ -75,7 +75,7 @@ class Journal(Generic[Row]):
         since: int = 0,
         deadline: float,
     ) -> tuple[Row, ...]:
-        """Waits until so many rows satisfy a predicate at once, and returns them in order.
+        """Wait until `count` rows satisfy a predicate at the same time, and return them in order.
 
         Args:
             predicate: Asked of each row as it is now, then whenever one is added or amended.

@@ -25,7 +25,7 @@ class Rpc(msgspec.Struct, frozen=True, kw_only=True):
         ended_at: When it was over, None while it is not.
         status: Name of the status that the backend ended it with. CANCELLED says that the client
             gave up, its deadline passed or the connection was lost. None while it is not over.
-        metrics: What the backend told of its load at the end, None if nothing.
+        metrics: The load that the backend reported at the end, None if it reported none.
         endpoint: Id of the endpoint.
         connection: Id of the connection that it came through, as in `Attempt`; 0 if through none
             of the gate's.
@@ -62,7 +62,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
         first_byte_at: When the first byte came from the client, None before.
         closed_at: When the first sign of the end was seen: either side's FIN or reset, or the
             gate's own closing. None before.
-        closed_by: Who ended it, None before.
+        closed_by: The side that ended it, None before.
     """
 
     endpoint: str
@@ -82,7 +82,7 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
         endpoint: Id of the endpoint.
         at: When, monotonic seconds.
         mode: The mode that it was given; None where its live connections were dealt with.
-        what: Of these: "kill" or "go away". Empty with a mode.
+        what: The action on live connections: "kill" or "go away". Empty with a mode.
     """
 
     endpoint: str
@@ -139,7 +139,7 @@ class Ledger:
         since: int = 0,
         deadline: float,
     ) -> tuple[Rpc, ...]:
-        """Waits until so many RPCs satisfy a predicate at once, and returns them in order.
+        """Wait until `count` RPCs satisfy a predicate at the same time, and return them in order.
 
         Args:
             predicate: Asked of each RPC, when it begins and when it ends.
@@ -195,7 +195,7 @@ class Ledger:
         return index
 
     def ended(self, index: int, status: str, metrics: BackendMetrics | None = None) -> None:
-        """Records the end of an RPC, and what its backend told of its load."""
+        """Record the end of an RPC, and the load that its backend reported."""
         row, now = self._rpcs.get(index), time.monotonic()
         if row is not None:
             self._rpcs.amend(

@@ -2,8 +2,8 @@
 
 A connection follows the mode that the gate had when it was accepted, except that a held one
 follows the next mode that the gate is given. Where no connection is accepted there is nothing to
-record: attempts at a gate that refuses are in no ledger. Dropping live connections is no mode but a
-deed: `Endpoint.kill`.
+record: attempts at a gate that refuses are in no ledger. Dropping live connections is an action
+rather than a mode: `Endpoint.kill`.
 """
 
 import msgspec

@@ -28,13 +28,13 @@ _LENGTH_BYTES = 2
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody asked.
+    """A DNS query, and the answer that the zone had for it.
 
     Attributes:
-        at: When, monotonic seconds.
-        question: What.
-        transport: How it came.
-        answer: What there was to say to it.
+        at: When it came, monotonic seconds.
+        question: The name and the type of records.
+        transport: The transport that it came over.
+        answer: The zone's answer.
     """
 
     at: float
@@ -109,7 +109,7 @@ class NameServer:
         since: int = 0,
         deadline: float,
     ) -> tuple[Query, ...]:
-        """Waits for so many queries, from the number `since` on, that satisfy a predicate.
+        """Wait for `count` queries that satisfy a predicate, from query number `since` on.
 
         Raises:
             DeadlinePassed: Fewer came within `deadline` seconds.

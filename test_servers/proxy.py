@@ -16,7 +16,7 @@ from test_servers.modes import Close, Hold, Mode, Refuse, Serve, Stall
 __all__ = ["Connect", "Proxy", "host_port"]
 
 _NOT_HERE = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
-"""What a machine says of an address that it does not have, of a kind that it may not have."""
+"""Errors for an address, or an address family, that the machine does not have."""
 
 _BACKLOG = 1024
 """A burst of connections waits for the loop; refused, it would leave no trace."""

@@ -34,8 +34,8 @@ class ServerProxy:
         """A door for the length of the block.
 
         Args:
-            address: Of the server, such as "127.0.0.1:40123".
-            mode: What is done with connections at first.
+            address: The server's address, such as "127.0.0.1:40123".
+            mode: The initial mode for connections.
 
         Raises:
             FleetTrouble: The server could not be reached.

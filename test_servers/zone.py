@@ -32,21 +32,21 @@ __all__ = [
 Transport = Literal["UDP", "TCP"]
 
 _SMALLEST = 512
-"""Bytes of a UDP message that everybody can take (RFC 1035, 2.3.4)."""
+"""Bytes of a UDP message that every resolver accepts (RFC 1035, 2.3.4)."""
 
 _LARGEST = 65535
-"""Bytes of a message, by the two that tell its length over TCP."""
+"""Most bytes of a message over TCP: its length field has two bytes."""
 
 
 class NameRecords(msgspec.Struct, frozen=True, tag="FOUND", tag_field="answer"):
     """A name that is there.
 
     Attributes:
-        addresses: Its IPv4 and IPv6 addresses, in the order in which they are told.
+        addresses: Its IPv4 and IPv6 addresses, in the order of the answer.
         texts: Its TXT records.
         services: Its SRV records: port and name of each.
-        is_truncated: Whether over UDP nothing comes but the word that there is more, so that who
-            wants to know it has to ask over TCP.
+        is_truncated: Whether an answer over UDP is empty and marked as truncated, so that the
+            resolver must ask again over TCP.
         ttl: Seconds for which the records may be kept; few, so that who asks again hears what is
             so by then.
     """
@@ -78,7 +78,7 @@ class Question(msgspec.Struct, frozen=True):
 
     Attributes:
         name: In lower case, without the dot at its end.
-        kind: Of records, such as "A" or "TXT".
+        kind: The type of records, such as "A" or "TXT".
     """
 
     name: str
@@ -89,9 +89,9 @@ class Reply(msgspec.Struct, frozen=True):
     """What was asked, and the bytes that answer it.
 
     Attributes:
-        question: What was asked.
-        answer: What there is to say of that name.
-        wire: None: nothing is said.
+        question: The question.
+        answer: The zone's answer for that name.
+        wire: The encoded response. None: the server does not respond.
     """
 
     question: Question

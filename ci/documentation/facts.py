@@ -251,7 +251,7 @@ def _ids(path: Path) -> list[str]:
 
 
 def _first_comment(path: Path) -> str:
-    """What a file of rows says of itself at its head."""
+    """Return the comment at the head of a file of rows."""
     lines = path.read_text("utf-8").splitlines()
     comment = [line.removeprefix("#").strip() for line in lines if line.startswith("#")]
     head = next((n for n, line in enumerate(lines) if not line.startswith("#")), 0)

@@ -201,9 +201,9 @@ def test_bad_yaml(tmp_path: Path, text: str, message: str) -> None:
 
 
 HARMFUL = [
-    ("itself.yaml", "a: &a [*a]", "line 1: an alias within what it stands for"),
-    ("itself.yaml", "&a {x: 1, y: {b: *a}}", "an alias within what it stands for"),
-    ("merged.yaml", "&a {<<: *a}", "an alias within what it stands for"),
+    ("itself.yaml", "a: &a [*a]", "line 1: an alias within its own anchor"),
+    ("itself.yaml", "&a {x: 1, y: {b: *a}}", "an alias within its own anchor"),
+    ("merged.yaml", "&a {<<: *a}", "an alias within its own anchor"),
     ("bomb.yaml", bomb(40), "repeats more than 100,000 values by its aliases"),
     ("bomb.yaml", bomb(190), "repeats more than 100,000 values by its aliases"),
     ("deep.yaml", "[" * 100_000, "line 1: more than 200 levels within one another"),
