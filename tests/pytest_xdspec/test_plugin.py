@@ -224,7 +224,7 @@ def test_what_else_one_may_do(project: Path) -> None:
     assert "the client has no knob for this: warp" in ended.said
     assert "A42-HDR-02, Hashes with XXH64 and seed 0: " in ended.said
     assert re.search(r"  expected  .*127\.0\.0\.1:1\b", ended.said)
-    assert "at test_own.py:49: await world.demand_served(world.sessions(1))" in ended.said
+    assert "at test_own.py:50: await world.demand_served(world.sessions(1))" in ended.said
     assert "Failed: this is not what we want" in ended.said
     names = {path.name for path in ended.evidence}
     assert "tests.test_own.test_words_of_my_own[reference]" in names
