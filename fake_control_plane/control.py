@@ -242,9 +242,9 @@ class _Control:
         script = self._script
         match _field_of(fault):
             case "withhold":
-                script.withhold(kind_from(fault.withhold.kind), fault.withhold.name)
+                script.hide(kind_from(fault.withhold.kind), fault.withhold.name)
             case "permit":
-                script.permit(kind_from(fault.permit.kind), fault.permit.name)
+                script.unhide(kind_from(fault.permit.kind), fault.permit.name)
             case "order":
                 script.order(*map(kind_from, fault.order.kinds))
             case "delay":

@@ -112,7 +112,7 @@ class Script:
         self._held.difference_update(kinds or Kind)
         self._stage.pump()
 
-    def withhold(self, kind: Kind, name: str) -> None:
+    def hide(self, kind: Kind, name: str) -> None:
         """Serve as if a resource did not exist, whether it is set or not.
 
         A listener or cluster that a client already has is thereby deleted.
@@ -120,7 +120,7 @@ class Script:
         self._withheld.add((kind, name))
         self._stage.pump()
 
-    def permit(self, kind: Kind, name: str) -> None:
+    def unhide(self, kind: Kind, name: str) -> None:
         """Serve a withheld resource again."""
         self._withheld.discard((kind, name))
         self._stage.pump()

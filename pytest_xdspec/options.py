@@ -12,7 +12,7 @@ from client_under_test import Client, built_in, find
 from client_under_test.contract.exceptions import ClientTrouble
 from conformance.runner.manifest_check import check
 from conformance.runner.settings import Settings
-from conformance.runner.user_input import Unusable, demand_folder, pairs
+from conformance.runner.user_input import Unusable, pairs, require_folder
 
 INI: Final = "xdspec_clients"
 
@@ -131,7 +131,7 @@ def _environment(config: pytest.Config) -> dict[str, str]:
 
 def _usable(out: Path) -> Path:
     try:
-        demand_folder(out)
+        require_folder(out)
     except Unusable as error:
         raise pytest.UsageError(f"--xdspec-out: nothing can be kept in {out}: {error}") from None
     return out

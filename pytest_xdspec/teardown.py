@@ -65,7 +65,7 @@ async def conclude(
             await made.preconditions.gates_that_work()
         except Unsupported as unable:
             trouble = causes.of(unable)
-        made.bench.note(f"the test ended with {type(error).__name__}: {error}")
+        made.checks.note(f"the test ended with {type(error).__name__}: {error}")
     record = _record(item, made, subject, settings, trouble, is_void=look.is_void)
     went_wrong = error is not None or trouble is not None
     record = kept(
@@ -89,7 +89,7 @@ def _record(
     *,
     is_void: bool,
 ) -> Record:
-    checks = () if is_void else tuple(made.bench.checks)
+    checks = () if is_void else tuple(made.checks.checks)
     told: dict[str, Any] = facts_of(made)
     record = Record(
         scenario=name_of(item),

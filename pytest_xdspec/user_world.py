@@ -15,7 +15,7 @@ class World(conformance.world.World):
     """What a test works with, alone: a control plane, a fleet, a client, and what was seen of them.
 
     `serve` gives the client an `XdsConfig`, `endpoints` and `addresses` make backends behind gates,
-    `call` and `start` have it make calls, `until` has it make them over and over until they fit,
+    `call` and `start` have it make calls, `eventually` repeats them until they fit,
     and `attempts`, `states`, `control`, `channels` and `rounds` have all the rest.
     """
 
@@ -26,19 +26,19 @@ class World(conformance.world.World):
 
         Args:
             seen: such as the calls that `call` has given back.
-            expected: such as `served.mapping()`, or one of `expectations`.
+            expected: such as `served.matches_ring()`, or one of `expectations`.
 
         Raises:
             AssertionError: it is not.
         """
         __tracebackhide__ = True
         finding = self.client.ring_keys.bind(expected).finding(seen)
-        self.bench.note(f"expected {finding.wanted}: saw {finding.saw}")
+        self.checks.note(f"expected {finding.wanted}: saw {finding.saw}")
         if not finding.holds:
             heading = "what was seen is not what was expected"
             raise AssertionError("\n".join([heading, *_told(finding)]))
 
-    async def judge(
+    async def check(
         self, clause: str, seen: Observation, expected: Expectation | Mapping[str, Expectation]
     ) -> None:
         """Hold what was seen against a clause of the catalogue, in the client's own edition of it.
@@ -56,8 +56,8 @@ class World(conformance.world.World):
             UnknownClause: there is no such clause.
         """
         __tracebackhide__ = True
-        await super().judge(clause, seen, expected)
-        row, check = load()[clause], self.bench.checks[-1]
+        await super().check(clause, seen, expected)
+        row, check = load()[clause], self.checks.checks[-1]
         said = decide(check, row, self.client.follows, self.client.choices.get(clause))
         if said.verdict in BAD:
             where = f"{clause}, {row.title}: {row.worded(said.edition)}"

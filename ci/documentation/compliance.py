@@ -19,7 +19,7 @@ from client_under_test.manifests.clients import find
 from conformance.judging.verdicts import Verdict
 from conformance.reporting.baseline import Entry
 from conformance.reporting.baseline import read as read_baseline
-from conformance.reporting.report import BadReport, Report, demand_clauses
+from conformance.reporting.report import BadReport, Report, require_clauses
 from conformance.reporting.report import read as read_report
 from conformance.runner.collection import scenarios
 from conformance.spec.catalogue import Catalogue, Clause, edition_for, load
@@ -82,7 +82,7 @@ def of_report(report: Report, known: Catalogue) -> Iterator[Result]:
         BadReport: a run has a clause that the catalogue does not have, or lacks one that a scenario
             decides.
     """
-    demand_clauses(report, known)
+    require_clauses(report, known)
     made = report.provenance
     decided = {clause for claims in scenarios().values() for clause in claims.clauses}
     for run in report.runs:

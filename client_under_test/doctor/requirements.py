@@ -21,7 +21,7 @@ class NotApplicable(Violation):
     """It did not, and so what builds on it says nothing."""
 
 
-def demand(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - reads as a sentence
+def require(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - reads as a sentence
     """Go on only if it holds.
 
     Raises:
@@ -31,19 +31,19 @@ def demand(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - reads as a se
         raise Violation(otherwise)
 
 
-def demand_status(outcome: Outcome, status: str) -> None:
+def require_status(outcome: Outcome, status: str) -> None:
     """Go on only if a call ended so.
 
     Raises:
         Wrong: it did not.
     """
-    demand(
+    require(
         outcome.status == status,
         f"{outcome.status} ({outcome.details or 'no details'}) instead of {status}",
     )
 
 
-async def demand_answer(
+async def require_answer(
     ready: Callable[[], bool], until: Callable[[Callable[[], bool]], Awaitable[None]]
 ) -> None:
     """Go on once it is `ready()`, as waited for by `until`.

@@ -137,7 +137,7 @@ def built(client: Client, version: str) -> Built:
     """
     build = client.manifest.build or _NO_BUILD
     assert build.command or client.source is not None, "asked for clients that have one"
-    toolchain.demand(client.name, build.tools, ask=False)
+    toolchain.require(client.name, build.tools, ask=False)
     wanted = _Wanted(client=client, version=version, build=build)
     state, tree = _readable(wanted)
     base = folder() / f"{client.name}-{version}-{state}"
@@ -281,7 +281,7 @@ def _listed(draft: Path) -> tuple[str, ...]:
 def _build(wanted: _Wanted, draft: Path) -> None:
     """Run the build's command in a new folder."""
     client, work = wanted.client, work_folder(wanted.client.name, wanted.client.folder)
-    toolchain.demand(client.name, wanted.tools, ask=True)
+    toolchain.require(client.name, wanted.tools, ask=True)
     draft.mkdir()
     places = {
         "folder": client.folder,

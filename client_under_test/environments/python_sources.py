@@ -56,7 +56,7 @@ def installed(client: Client) -> Installed:
     assert wanted is not None, "asked for clients that have one"
     assert stated is not None, "a client without it has no source"
     path = sources.there(client)
-    _demand(path, wanted.distribution, stated.of)
+    _require(path, wanted.distribution, stated.of)
     tree = sources.tree_of(path)
     shelf = cache() / "python" / installer.PLATFORM / "sources"
     place = shelf / f"{wanted.distribution}-{_key(tree, wanted, stated.environment)}"
@@ -105,7 +105,7 @@ def _version_in(environment: Path, distribution: str) -> str:
     return ""
 
 
-def _demand(path: Path, distribution: str, wanted: str) -> None:
+def _require(path: Path, distribution: str, wanted: str) -> None:
     """See that the path is a wheel for this Python and platform, an sdist, or a checkout.
 
     Raises:
@@ -118,7 +118,7 @@ def _demand(path: Path, distribution: str, wanted: str) -> None:
             )
         name = _project_name(path)
     elif path.suffix == ".whl":
-        _demand_tags(path)
+        _require_tags(path)
         name = _name_in(_of_wheel(path))
     elif path.name.endswith(_ARCHIVES):
         name = _name_in(_of_sdist(path))
@@ -128,7 +128,7 @@ def _demand(path: Path, distribution: str, wanted: str) -> None:
         raise UnfitSource(f"{path} is {name}, and not {wanted}")
 
 
-def _demand_tags(path: Path) -> None:
+def _require_tags(path: Path) -> None:
     try:
         *_, tags = parse_wheel_filename(path.name)
     except InvalidWheelFilename as wrong:

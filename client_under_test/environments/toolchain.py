@@ -79,7 +79,7 @@ def look(tool: Tool) -> FoundProgram:
     return FoundProgram(tool=tool, version=said[0] if said and is_version(said[0]) else "")
 
 
-def demand(client: str, tools: Iterable[Tool], *, ask: bool) -> None:
+def require(client: str, tools: Iterable[Tool], *, ask: bool) -> None:
     """Make sure that the programs are there.
 
     Args:

@@ -215,7 +215,7 @@ def replay(
             raise Failure(f"{folder} names the scenario {asked.scenario}, which there is not")
     yield from _what_will_run(asked, found)
     if not yes:
-        _demand_consent()
+        _require_consent()
     place = _place_for(out, folder)
     report = place / "report.json"
     code = run_clients(
@@ -276,7 +276,7 @@ def _what_will_run(asked: expected_failure.Bundle, client: Client) -> Iterator[s
     yield f"starts    {shlex.join(manifest.start.command)}"
 
 
-def _demand_consent() -> None:
+def _require_consent() -> None:
     """See that the user wants what was shown.
 
     Raises:

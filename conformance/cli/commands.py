@@ -24,7 +24,7 @@ from client_under_test.environments import kept
 from client_under_test.environments.toolchain import look
 from conformance.cli import reports
 from conformance.cli.error_report import settle_output, tell
-from conformance.cli.failures import Failure, client_trouble, demand_machine
+from conformance.cli.failures import Failure, client_trouble, require_machine
 from conformance.cli.invocation import program
 from conformance.cli.lookup import catalogue, found_client, known_clause
 from conformance.cli.options import (
@@ -436,7 +436,7 @@ def doctor(client: str | None) -> int:
         (found,) = there
         with patience(Screen(), f"making what {found} needs"):
             prepared = prepare(found)
-        demand_machine(jobs=1)
+        require_machine(jobs=1)
         with scratch() as folder:
             try:
                 healthy = is_healthy(asyncio.run(examine(prepared, folder=folder, say=echo)))

@@ -39,7 +39,7 @@ def client_trouble() -> Iterator[None]:
         raise Failure(str(trouble)) from None
 
 
-def demand_machine(jobs: int) -> None:
+def require_machine(jobs: int) -> None:
     """Raise Failure if this machine cannot carry that many scenarios at once."""
     from conformance.runner import preflight  # noqa: PLC0415 - times are read after the options
 

@@ -18,7 +18,7 @@ from client_under_test.environments import commits
 from client_under_test.environments.identity import SHORT
 from client_under_test.environments.places import cache
 from client_under_test.manifests.version_ranges import is_version
-from conformance.cli.failures import Failure, client_trouble, demand_machine
+from conformance.cli.failures import Failure, client_trouble, require_machine
 from conformance.cli.invocation import conditions, running_options, suite_variables
 from conformance.cli.lookup import found_client
 from conformance.cli.run_clients import baselines
@@ -98,7 +98,7 @@ def gate(
     entries = baselines(
         [side for side in (head, base.client) if side], catalogue, options.scenario_patterns, None
     )
-    demand_machine(options.jobs or default_jobs())
+    require_machine(options.jobs or default_jobs())
     session = Session(options, catalogue, screen, entries, several=True, conclude=lambda *_: None)
     both = Both(session, options, catalogue, screen, entries)
     with last_words(session.break_off):
@@ -179,11 +179,11 @@ def _recorded(made: Report, path: Path, client: Client, options: RunOptions) -> 
             "the base again with this version, so that both have the same clauses"
         )
     (run,) = own
-    _demand_alike(run, path, options)
+    _require_alike(run, path, options)
     return run
 
 
-def _demand_alike(run: Run, path: Path, options: RunOptions) -> None:
+def _require_alike(run: Run, path: Path, options: RunOptions) -> None:
     """Check that the run of a report was made as the change will run.
 
     Raises:

@@ -10,7 +10,7 @@ import msgspec
 from rich.console import Console
 
 from client_under_test import Prepared
-from conformance.cli.failures import Failure, demand_machine
+from conformance.cli.failures import Failure, require_machine
 from conformance.cli.run_clients import baselines
 from conformance.cli.session import RunOptions, Session
 from conformance.cli.versions import Commits, VersionEntry, clients, places, places_of
@@ -62,7 +62,7 @@ def history(
     if len(there) < FEWEST:
         raise Failure(f"one version of {title} has no history: name more versions or reports")
     if clients(there):
-        demand_machine(options.jobs or default_jobs())
+        require_machine(options.jobs or default_jobs())
     entries = baselines(clients(there), catalogue, options.scenario_patterns, None)
     past = Past(title, there, wish, catalogue)
     session = Session(options, catalogue, screen, entries, several=True, conclude=past.tell)

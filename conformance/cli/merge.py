@@ -14,9 +14,9 @@ from conformance.reporting.report import (
     Exit,
     Report,
     code_of,
-    demand_clauses,
     read_any,
     repeat_of,
+    require_clauses,
     said_of,
     write_json,
 )
@@ -48,7 +48,7 @@ def merge(
     try:
         named = [(str(path), read_any(path)) for path in reports]
         for _, report in named:
-            demand_clauses(report, catalogue)
+            require_clauses(report, catalogue)
         whole = merging.merged(named, catalogue)
     except BadReport as error:
         raise Failure(str(error)) from None

@@ -17,7 +17,7 @@ from conformance.cli.failures import Failure
 from conformance.cli.lookup import catalogue
 from conformance.runner.atomic_files import check_writable
 from conformance.runner.shard import Shard, parsed
-from conformance.runner.user_input import Unusable, demand_folder
+from conformance.runner.user_input import Unusable, require_folder
 from conformance.runner.user_input import pairs as given_pairs
 from conformance.spec.catalogue import Catalogue
 
@@ -92,7 +92,7 @@ def two_files(path: Path | None, other: Path | None, options: str) -> None:
 def folder(_: click.Context, option: click.Parameter, path: Path) -> Path:
     """A folder that is there, or can be made."""
     try:
-        demand_folder(path)
+        require_folder(path)
     except Unusable as error:
         raise click.BadParameter(str(error), param=option) from None
     return path

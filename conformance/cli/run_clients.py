@@ -10,7 +10,7 @@ from rich.console import Console
 
 from client_under_test import Client, built_in
 from client_under_test.environments import commits
-from conformance.cli.failures import Failure, client_trouble, demand_machine
+from conformance.cli.failures import Failure, client_trouble, require_machine
 from conformance.cli.lookup import found_client
 from conformance.cli.session import RunOptions, Session
 from conformance.reporting import baseline
@@ -38,7 +38,7 @@ def run_clients(
             commit = commits.named(options.source, options.commit).id if options.commit else ""
             clients = [client.built_from(options.source, commit) for client in clients]
     entries = baselines(clients, catalogue, options.scenario_patterns, options.baseline)
-    demand_machine(options.jobs or default_jobs())
+    require_machine(options.jobs or default_jobs())
     session = Session(options, catalogue, screen, entries, several=len(clients) > 1)
     with last_words(session.break_off):
         for subject in [made for client in clients if (made := session.prepare(client))]:

@@ -14,7 +14,7 @@ from rich.markup import escape
 from client_under_test import Prepared, find, prepare
 from client_under_test.reference.editions.behavior import MUTANT_VARIABLE
 from conformance.cli.error_report import TROUBLE, forget, in_a_line
-from conformance.cli.failures import Failure, demand_machine
+from conformance.cli.failures import Failure, require_machine
 from conformance.judging.declaration import Declaration
 from conformance.judging.evidence import Record
 from conformance.mutation.results import (
@@ -61,7 +61,7 @@ def run_mutants(options: MutantOptions, catalogue: Catalogue, screen: Console) -
     ]
     if not chosen:
         raise Failure("no mutant matches", Exit.NOTHING_RAN)
-    demand_machine(options.jobs or default_jobs())
+    require_machine(options.jobs or default_jobs())
     there = scenarios()
     if len(chosen) < len(everything):
         there = fully_tried(there, chosen=chosen, of=everything)

@@ -10,7 +10,7 @@ import msgspec
 from rich.console import Console
 
 from client_under_test import prepare
-from conformance.cli.failures import Failure, client_trouble, demand_machine
+from conformance.cli.failures import Failure, client_trouble, require_machine
 from conformance.cli.interactive import InteractiveSession
 from conformance.cli.interactive.summary import is_of_two
 from conformance.cli.lookup import found_client
@@ -58,7 +58,7 @@ def serve(pattern: str, options: ServeOptions, catalogue: Catalogue, screen: Con
             )
         with patience(screen, f"making what {client} needs"):
             prepared = prepare(client, options.environment)
-    demand_machine(jobs=1)
+    require_machine(jobs=1)
     out = options.out.absolute() / FOLDER
     with scratch() as folder:
         subject = calibrated(
@@ -84,12 +84,14 @@ def serve(pattern: str, options: ServeOptions, catalogue: Catalogue, screen: Con
     for clause in clauses:
         say(f"  {clause:<14} {catalogue[clause].title}")
     with scratch() as folder:
-        desk = InteractiveSession(say, adapter=prepared.name, folder=folder, is_for_steps=True)
+        interactive = InteractiveSession(
+            say, adapter=prepared.name, folder=folder, is_for_steps=True
+        )
 
         def interrupted(_: Ran) -> None:
             nonlocal screen
             screen = Screen()  # the signal may have come amid a sentence on the other one
-            for words, style in desk.so_far():
+            for words, style in interactive.so_far():
                 say(words, style)
             say("interrupted")
 
@@ -98,9 +100,9 @@ def serve(pattern: str, options: ServeOptions, catalogue: Catalogue, screen: Con
             jobs=0,
             progress=Progress(),
             interrupted=interrupted,
-            beside=[desk],
+            beside=[interactive],
         )
-    return _told(ran, desk, screen)
+    return _told(ran, interactive, screen)
 
 
 def the_one(pattern: str) -> tuple[str, tuple[str, ...]]:
@@ -120,21 +122,21 @@ def the_one(pattern: str) -> tuple[str, tuple[str, ...]]:
     return there[0], found[there[0]].clauses
 
 
-def _told(ran: Ran, desk: InteractiveSession, screen: Console) -> Exit:
+def _told(ran: Ran, interactive: InteractiveSession, screen: Console) -> Exit:
     """What is said when it is over, and the exit code."""
     for trouble in ran.troubles:
         screen.print(f"! {trouble}", markup=False, highlight=False, style="magenta")
     if not ran.records:
         return Exit.SUITE_TROUBLE
     (record,) = ran.records
-    if record.evidence and desk.has_had_a_world:
+    if record.evidence and interactive.has_had_a_world:
         screen.print(f"files: {record.evidence}", markup=False, highlight=False, soft_wrap=True)
     verdicts = {decision.verdict for decision in record.decisions}
-    if not desk.has_had_a_world and record.trouble is not None:
+    if not interactive.has_had_a_world and record.trouble is not None:
         _without_world(record.trouble)
     if ran.troubles:
         return Exit.SUITE_TROUBLE
-    if Verdict.FAIL in verdicts and not is_of_two(desk.steps):
+    if Verdict.FAIL in verdicts and not is_of_two(interactive.steps):
         return Exit.DEVIATES
     return Exit.CONFORMS
 

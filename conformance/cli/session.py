@@ -241,7 +241,7 @@ class Session:
         quiet = self._conclude is not None
         held = self._options.hold
         with (
-            _desk(client.name) if held else contextlib.nullcontext() as desk,
+            _interactive_session(client.name) if held else contextlib.nullcontext() as interactive,
             Live(
                 self._screen,
                 client.name,
@@ -267,7 +267,7 @@ class Session:
                 worker=self._options.worker,
                 progress=progress,
                 interrupted=interrupted,
-                beside=[desk] if desk else [],
+                beside=[interactive] if interactive else [],
             )
         self._judge(subject, ran, own)
         if settings.selection == Selection() and not ran.troubles:
@@ -416,7 +416,7 @@ class Session:
 
 
 @contextlib.contextmanager
-def _desk(client: str) -> Iterator[InteractiveSession]:
+def _interactive_session(client: str) -> Iterator[InteractiveSession]:
     """Where a person has the worlds of a client at their end."""
     with scratch() as folder:
         yield InteractiveSession(_on_the_side, adapter=client, folder=folder, is_for_steps=False)

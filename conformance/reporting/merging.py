@@ -57,7 +57,7 @@ def merged(named: Sequence[Named], catalogue: Catalogue) -> Report:
         _are_alike([(name, _conduct(run, parts[name])) for name, run in several.items()], client)
         _are_as_planned(parts, client)
         for name, part in parts.items():
-            _demand_verdicts(name, part, catalogue)
+            _require_verdicts(name, part, catalogue)
         run = next(iter(several.values()))
         made = build_run(
             [record for part in parts.values() for record in part.records],
@@ -244,7 +244,7 @@ def _run_of(report: Report, client: ClientId) -> Run:
     return run
 
 
-def _demand_verdicts(name: str, part: ShardReport, catalogue: Catalogue) -> None:
+def _require_verdicts(name: str, part: ShardReport, catalogue: Catalogue) -> None:
     """See that each scenario of a shard has a verdict on each of its clauses, which there are."""
     for result in part.ended:
         decided = {said.clause for said in result.decisions}

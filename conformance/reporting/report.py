@@ -459,7 +459,7 @@ def read(path: Path) -> Report:
     return report
 
 
-def demand_clauses(report: Report, catalogue: Catalogue) -> None:
+def require_clauses(report: Report, catalogue: Catalogue) -> None:
     """See that there is still every clause of a report, which may be an old one.
 
     Raises:

@@ -15,7 +15,7 @@ from conformance.reporting.report import (
     NotRun,
     Report,
     Run,
-    demand_clauses,
+    require_clauses,
     said_of,
 )
 from conformance.spec.catalogue import Catalogue
@@ -80,7 +80,7 @@ def markdown_lines(reports: Iterable[Report], catalogue: Catalogue) -> Iterator[
         BadReport: a run knows a clause that the catalogue has not.
     """
     for report in reports:
-        demand_clauses(report, catalogue)
+        require_clauses(report, catalogue)
         for run in report.runs:
             yield from _of_run(run, catalogue, report.provenance.seed)
         for left in report.not_run:
@@ -144,7 +144,7 @@ def annotation_lines(reports: Iterable[Report], catalogue: Catalogue) -> Iterato
 
 def _told(report: Report, catalogue: Catalogue) -> Iterator[tuple[bool, str]]:
     """Each with whether it is an error; else it is a warning."""
-    demand_clauses(report, catalogue)
+    require_clauses(report, catalogue)
     for run in report.runs:
         for row in rows(run, catalogue):
             words = f"{row.words}\nin {', '.join(row.scenarios)}"

@@ -10,7 +10,7 @@ import msgspec
 from conformance.judging.verdicts import PRECEDENCE, ClauseResult, Verdict
 from conformance.reporting.markdown import code, escaped, link
 from conformance.reporting.provenance import Provenance
-from conformance.reporting.report import NotRun, Report, Run, demand_clauses, why_skipped
+from conformance.reporting.report import NotRun, Report, Run, require_clauses, why_skipped
 from conformance.spec.catalogue import Catalogue, Clause, edition_for
 
 HEAD = """\
@@ -53,7 +53,7 @@ def table(reports: Sequence[Report], catalogue: Catalogue) -> str:
         Column(run=run, provenance=report.provenance) for report in reports for run in report.runs
     ]
     for report in reports:
-        demand_clauses(report, catalogue)
+        require_clauses(report, catalogue)
     parts = [
         HEAD,
         "\n".join(_runs(columns)),

@@ -138,7 +138,7 @@ async def _ask(world: World) -> RingKeys:
     await world.serve(served)
     calls = await world.call(world.sessions(ENOUGH_TO_DIFFER))
     world.preconditions.a_stream()
-    return ring_keys.found(served.mapping(), calls)
+    return ring_keys.found(served.matches_ring(), calls)
 
 
 def _nothing(trouble: BaseException) -> RingKeys:

@@ -59,7 +59,7 @@ def write_files(folder: Path, world: World, error: BaseException | None) -> tupl
         folder / "attempts.jsonl",
         [
             {"endpoint": endpoint.address, "attempt": attempt}
-            for endpoint in world.members
+            for endpoint in world.registry
             for attempt in endpoint.attempts
         ],
     )
@@ -165,7 +165,7 @@ def _reports(world: World) -> Iterator[dict[str, Any]]:
 
 def _deeds(world: World) -> Iterator[dict[str, Any]]:
     """What was done to the endpoints, from their opening on."""
-    addresses = {endpoint.id: endpoint.address for endpoint in world.members}
+    addresses = {endpoint.id: endpoint.address for endpoint in world.registry}
     for deed in world.fleet.ledger.deeds:
         if deed.endpoint in addresses:
             told = msgspec.to_builtins(deed) | {"endpoint": addresses[deed.endpoint]}

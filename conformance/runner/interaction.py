@@ -18,7 +18,7 @@ class Interaction(ABC):
 
     @property
     @abstractmethod
-    def hands(self) -> CallDriver | None:
+    def driver(self) -> CallDriver | None:
         """Return who makes calls in place of the adapter; None if the adapter makes all calls."""
 
     @abstractmethod

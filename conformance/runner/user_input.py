@@ -42,7 +42,7 @@ def withheld(environment: Iterable[str]) -> dict[str, str]:
     return dict.fromkeys(environment, "…")
 
 
-def demand_folder(path: Path) -> None:
+def require_folder(path: Path) -> None:
     """See that a folder is there, or can be made, and that files can be written in it.
 
     Raises:

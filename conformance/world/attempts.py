@@ -62,7 +62,7 @@ class AttemptWatch:
             None if row.closed_at is None else at(row.closed_at),
         )
 
-    async def demand_count(self, endpoint: BackendEndpoint, count: int = 1, *, why: str) -> None:
+    async def require_count(self, endpoint: BackendEndpoint, count: int = 1, *, why: str) -> None:
         """Wait until an endpoint has seen `count` attempts since the scenario started.
 
         Args:
@@ -85,7 +85,7 @@ class AttemptWatch:
                 f"{self._calls.failed_meanwhile()}"
             ) from None
 
-    async def demand_one(
+    async def require_one(
         self,
         *endpoints: BackendEndpoint,
         why: str,
@@ -193,7 +193,7 @@ class AttemptWatch:
         )
         return waited.seen
 
-    async def demand(
+    async def require(
         self, expectation: Expectation, *endpoints: BackendEndpoint, why: str, since: float = 0.0
     ) -> None:
         """Wait until the attempts at these endpoints, or all, fit.

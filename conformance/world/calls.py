@@ -57,13 +57,13 @@ class CallMaker:
         fleet: Fleet,
         members: EndpointRegistry,
         clock: Clock,
-        hands: CallDriver | None = None,
+        driver: CallDriver | None = None,
     ) -> None:
         self.clock = clock
         self.recognized: dict[str, int] = {}
         """By call, the number of its row among those of the backends, of calls that may carry no
         id: those that a person has made."""
-        self._hands = hands
+        self._hands = driver
         self._made: dict[str, Call] = {}
         self._channels = channels
         self._control = control
@@ -127,7 +127,7 @@ class CallMaker:
         )
         return await started.over()
 
-    async def demand_served(
+    async def require_served(
         self,
         headers: Sequence[Headers],
         *,

@@ -29,9 +29,9 @@ class Channels:
             what only an adapter can do.
     """
 
-    def __init__(self, launched: LaunchedClient, hands: CallDriver | None = None) -> None:
+    def __init__(self, launched: LaunchedClient, driver: CallDriver | None = None) -> None:
         self._launched = launched
-        self._hands = hands
+        self._hands = driver
         self._given: dict[ClientProcess, Mapping[str, str | None]] = {}
         self._others: list[ClientProcess] = []
         self._ended: dict[ClientProcess, Exit] = {}
@@ -210,10 +210,10 @@ def _broken(ended: Exit) -> str:
 class ChannelStates:
     """The states that channels tell; scenarios that use it need the capability `watch`."""
 
-    def __init__(self, channels: Channels, clock: Clock, hands: CallDriver | None = None) -> None:
+    def __init__(self, channels: Channels, clock: Clock, driver: CallDriver | None = None) -> None:
         self._channels = channels
         self._clock = clock
-        self._hands = hands
+        self._hands = driver
         self.watched: list[tuple[str, StateWatch]] = []
         """Each watch that was begun, with what its channel is called in evidence."""
 
@@ -241,7 +241,7 @@ class ChannelStates:
         await waits.watched(watched.reached(*states, deadline=timing.EVENT, since=since))
         return self.told(watched, since=since)
 
-    async def demand(
+    async def require(
         self, watched: StateWatch, *states: StateName, why: str, since: int = 0
     ) -> None:
         """Go on only when the channel is in one of these states.

@@ -40,7 +40,7 @@ class Checks:
         """Return whether the clause applies to the client; clauses on gRPC alone exempt Envoy."""
         return not is_foreign(self._catalogue[clause], self._client.follows)
 
-    def demand(self, clause: str) -> None:
+    def require(self, clause: str) -> None:
         """Require that the clause applies to the client.
 
         Raises:
@@ -49,7 +49,7 @@ class Checks:
         if not self.has(clause):
             raise Unsupported(self._catalogue[clause].grpc_only or "")
 
-    def judge(
+    def check(
         self,
         clause: str,
         seen: Observation,

@@ -89,10 +89,10 @@ class Control:
         if before is None:
             self._first = await self._plane.set(*served.resources())
             return
-        known = before.named()
+        known = before.resources_by_name()
         changed = {
             what: resource
-            for what, resource in served.named().items()
+            for what, resource in served.resources_by_name().items()
             if resource != known.get(what)
         }
         push = await self._plane.set(*changed.values())
@@ -100,7 +100,7 @@ class Control:
             return
         awaited = {kind for kind, _ in subscriptions(served) & changed.keys()}
         for kind in (version for version in push.versions if version in awaited):
-            self.demand_accepted(kind, await self.answer(push, kind))
+            self.require_accepted(kind, await self.answer(push, kind))
 
     async def offer(
         self, kind: Kind, *offered: Any, told: str = "", deadline: float = timing.ANSWER
@@ -148,7 +148,7 @@ class Control:
                 task.cancel()
             await asyncio.gather(heard, ended, return_exceptions=True)
 
-    def demand_accepted(self, kind: Kind, answer: Answer) -> None:
+    def require_accepted(self, kind: Kind, answer: Answer) -> None:
         """See that what the scenario builds on was taken.
 
         Raises:
@@ -266,7 +266,7 @@ class Control:
         await waits.watched(come)
         return self.asked(since=since)
 
-    async def demand_asked(self, kind: Kind, count: int, *, within: float) -> None:
+    async def require_asked(self, kind: Kind, count: int, *, within: float) -> None:
         """Wait until one request names `count` resources of a kind, or is a wildcard request.
 
         Raises:
@@ -368,14 +368,14 @@ class Control:
         before = self._before
         if before is None:
             return None
-        own = before.own()
+        own = before.get_cluster()
         if isinstance(own.discovery, Aggregate) or isinstance(own.policy, RoundRobin):
             return None
-        return before.mapping()
+        return before.matches_ring()
 
     def _refused(self, kind: Kind, why: str | None) -> ResourceRejected:
         """That it NACKed what was served last."""
-        served = self._served.named() if self._served else ()
+        served = self._served.resources_by_name() if self._served else ()
         names = {CLUSTER} | {name for _, name in served}
         return ResourceRejected(
             f"the client refused the {kind.name} resource that the scenario builds on: {why or ''}",

@@ -26,9 +26,9 @@ class Policies:
         hands: a person's driver, which decides whether that process may register the policy.
     """
 
-    def __init__(self, process: ClientProcess, hands: CallDriver | None = None) -> None:
+    def __init__(self, process: ClientProcess, driver: CallDriver | None = None) -> None:
         self._process = process
-        self._hands = hands
+        self._hands = driver
         self._registered: RegisteredPolicy | None = None
 
     async def register(self) -> None:

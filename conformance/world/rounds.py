@@ -21,7 +21,7 @@ class Rounds:
     def __init__(self, ring_keys: RingKeys) -> None:
         self._ring_keys = ring_keys
 
-    async def until(
+    async def eventually(
         self, expectation: Expectation, calls: Round, *, within: float | None = None
     ) -> Calls:
         """Repeat a round of calls until it fits; the last one starts when `within` has passed.
@@ -31,12 +31,12 @@ class Rounds:
             calls: makes a round.
             within: the seconds that a conforming client may need; the default is APPLY.
         """
-        return await self.until_any((expectation,), calls, within=within)
+        return await self.eventually_any((expectation,), calls, within=within)
 
-    async def until_any(
+    async def eventually_any(
         self, ways: Iterable[Expectation], calls: Round, *, within: float | None = None
     ) -> Calls:
-        """Repeat a round of calls as in `until`, until any of several expectations fits."""
+        """Repeat a round of calls as in `eventually`, until any of several expectations fits."""
         bound = [self._ring_keys.bind(choice) for choice in ways]
         deadline = timing.APPLY if within is None else within
         waited = await waits.until(
@@ -47,12 +47,12 @@ class Rounds:
         )
         return Calls(waited.seen.calls, overdue=not waited.fits)
 
-    async def until_it_lasts(self, expectation: Expectation, calls: Round) -> Calls:
-        """As `until`, and the round of calls after the first that fits."""
-        seen = await self.until(expectation, calls)
+    async def eventually_stable(self, expectation: Expectation, calls: Round) -> Calls:
+        """As `eventually`, and the round of calls after the first that fits."""
+        seen = await self.eventually(expectation, calls)
         return seen if seen.overdue else await calls()
 
-    async def demand(self, expectation: Expectation, calls: Round, *, why: str) -> Calls:
+    async def require(self, expectation: Expectation, calls: Round, *, why: str) -> Calls:
         """Repeat a round of calls, and require that it fits.
 
         Args:
@@ -63,7 +63,7 @@ class Rounds:
         Raises:
             ClientStuck: no round fitted within APPLY.
         """
-        seen = await self.until(expectation, calls)
+        seen = await self.eventually(expectation, calls)
         if seen.overdue:
             raise stuck(expectation, seen, timing.APPLY, why)
         return seen

@@ -64,7 +64,7 @@ class World:
         failover: timing.Failover = timing.FAILOVER,
         resolutions: timing.Resolutions = timing.RESOLUTIONS,
         soak: float = timing.SOAK,
-        hands: CallDriver | None = None,
+        driver: CallDriver | None = None,
     ) -> None:
         self.plane = launched.plane
         self.process = launched.process
@@ -76,17 +76,19 @@ class World:
         self.resolutions = resolutions
         self.soak = soak
         self.clock = Clock()
-        self.bench = Checks(catalogue, client)
-        self.members = EndpointRegistry(fleet)
+        self.checks = Checks(catalogue, client)
+        self.registry = EndpointRegistry(fleet)
         self.values = HeaderValues(rng, client.ring_keys)
-        self.channels = Channels(launched, hands)
-        self.states = ChannelStates(self.channels, self.clock, hands)
+        self.channels = Channels(launched, driver)
+        self.states = ChannelStates(self.channels, self.clock, driver)
         self.control = Control(launched.plane, self.channels.manifest.dialect)
-        self.calls = CallMaker(self.channels, self.control, fleet, self.members, self.clock, hands)
-        self.names = HostNames(self.channels, self.clock, self.bench.notes)
-        self.policies = Policies(launched.process, hands)
+        self.calls = CallMaker(
+            self.channels, self.control, fleet, self.registry, self.clock, driver
+        )
+        self.names = HostNames(self.channels, self.clock, self.checks.notes)
+        self.policies = Policies(launched.process, driver)
         self.attempts = AttemptWatch(
-            fleet, self.members, self.calls, self.control, self.clock, self.bench.notes
+            fleet, self.registry, self.calls, self.control, self.clock, self.checks.notes
         )
         self.rounds = Rounds(client.ring_keys)
         self.preconditions = Preconditions(
@@ -99,13 +101,13 @@ class World:
             client.follows,
         )
         # What scenarios use most, by a short name; its description is where it is defined.
-        self.endpoints = self.members.more
+        self.endpoints = self.registry.more
         self.serve = self.control.serve
         self.sessions = self.values.sessions
         self.call = self.calls.make
         self.start = self.calls.start
-        self.demand_served = self.calls.demand_served
-        self.until = self.rounds.until
+        self.require_served = self.calls.require_served
+        self.eventually = self.rounds.eventually
 
     @property
     def now(self) -> float:
@@ -138,27 +140,27 @@ class World:
             ConversationFailed: the client died, hung or babbled.
         """
         started = await self.start([headers])
-        await self.attempts.demand_count(picked, why="a request picked it")
+        await self.attempts.require_count(picked, why="a request picked it")
         await started.cancel()
         await started.over()
 
     # What the judge gets
 
-    async def judge(
+    async def check(
         self, clause: str, seen: Observation, expected: Expectation | Mapping[str, Expectation]
     ) -> None:
         """Judge a clause by one expectation, or by one for each edition or choice."""
         is_overdue = isinstance(seen, Calls) and seen.overdue
         before = self.control.ring_before() if is_overdue else None
-        self.bench.judge(clause, seen, expected, before=before)
+        self.checks.check(clause, seen, expected, before=before)
 
-    async def judge_rotation(self, clause: str, served: XdsConfig | Cluster) -> None:
+    async def check_rotation(self, clause: str, served: XdsConfig | Cluster) -> None:
         """Judge whether calls with equal headers rotate over TURNS endpoints, once all serve."""
         headers = [{SESSION: "same"}] * TURNS * ROUNDS
-        calls = await self.rounds.until_it_lasts(
+        calls = await self.rounds.eventually_stable(
             EachServesSome(served.addresses()), lambda: self.call(headers, concurrency=1)
         )
-        await self.judge(clause, calls, EqualShares(served.addresses()))
+        await self.check(clause, calls, EqualShares(served.addresses()))
 
     # The end
 

@@ -19,12 +19,12 @@ ClusterChange = Callable[[Cluster], Cluster]
 
 def without_localities(cluster: Cluster) -> Cluster:
     """Return the cluster with an EDS resource that has no locality."""
-    return cluster.placed()
+    return cluster.with_localities()
 
 
 def with_empty_localities(cluster: Cluster) -> Cluster:
     """Return the cluster with localities that have no endpoint."""
-    return cluster.placed(*(replace(place, endpoints=()) for place in cluster.localities))
+    return cluster.with_localities(*(replace(place, endpoints=()) for place in cluster.localities))
 
 
 def unhealthy(cluster: Cluster, *, priority: int | None = None) -> Cluster:
@@ -38,7 +38,7 @@ def unhealthy(cluster: Cluster, *, priority: int | None = None) -> Cluster:
         )
         for place in cluster.localities
     )
-    return cluster.placed(*places)
+    return cluster.with_localities(*places)
 
 
 def with_bad_health(cluster: Cluster) -> Cluster:
@@ -49,17 +49,19 @@ def with_bad_health(cluster: Cluster) -> Cluster:
         endpoints = tuple(replace(each, health=next(health)) for each in place.endpoints)
         return replace(place, endpoints=endpoints)
 
-    return cluster.placed(*map(sick, cluster.localities))
+    return cluster.with_localities(*map(sick, cluster.localities))
 
 
 def with_endpoints(*addresses: str, locality: str = "locality") -> ClusterChange:
     """Return a change to a cluster: its only locality has these endpoints."""
-    return lambda cluster: cluster.placed(Locality(tuple(map(Endpoint, addresses)), locality))
+    return lambda cluster: cluster.with_localities(
+        Locality(tuple(map(Endpoint, addresses)), locality)
+    )
 
 
 def with_clusters_changed(served: XdsConfig, trouble: ClusterChange, *names: str) -> XdsConfig:
     """Return the configuration with a change applied to each of the named clusters."""
-    return with_clusters(served, *(trouble(served.own(name)) for name in names))
+    return with_clusters(served, *(trouble(served.get_cluster(name)) for name in names))
 
 
 def rejected_endpoints(cluster: Cluster) -> Any:
@@ -69,7 +71,7 @@ def rejected_endpoints(cluster: Cluster) -> Any:
     which Envoy supports only one.
     """
     behind = (replace(place, priority=place.priority + 1) for place in cluster.localities)
-    message = cluster.placed(*behind).endpoints()
+    message = cluster.with_localities(*behind).endpoints()
     for category in ("one", "another"):
         message.policy.drop_overloads.add(category=category).drop_percentage.SetInParent()
     return message

@@ -129,7 +129,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
         """Return the first address of every endpoint, in the order of the EDS resource."""
         return tuple(endpoint.address for place in self.localities for endpoint in place.endpoints)
 
-    def placed(self, *localities: Locality) -> Cluster:
+    def with_localities(self, *localities: Locality) -> Cluster:
         """Return the cluster with these localities in place of its own.
 
         Raises:

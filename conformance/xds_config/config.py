@@ -62,7 +62,7 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         """What a reader of a failure needs to know of it, in a line."""
-        own = self.own()
+        own = self.get_cluster()
         words = own.words(self._routed(own))
         others = [cluster for cluster in self.clusters if cluster.name != own.name]
         for cluster in others[:MOST_LISTED]:
@@ -80,7 +80,7 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
             words += f"; {kind.value} {listed(names)} never sent"
         return words
 
-    def own(self, name: str | None = None) -> Cluster:
+    def get_cluster(self, name: str | None = None) -> Cluster:
         """The cluster of this name, or that the last route leads to: the first of several.
 
         Raises:
@@ -93,7 +93,7 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
         listed = ", ".join(cluster.name for cluster in self.clusters) or "none at all"
         raise LookupError(f"No cluster {wanted!r} is served: there is {listed}.")
 
-    def named(self) -> dict[tuple[Kind, str], Any]:
+    def resources_by_name(self) -> dict[tuple[Kind, str], Any]:
         """Every resource, by its kind and name, in the order in which they are sent."""
         made: dict[tuple[Kind, str], Any] = {
             (Kind.LISTENER, LISTENER): resources.listener(LISTENER, route_config=ROUTE),
@@ -111,7 +111,7 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     def resources(self) -> tuple[Any, ...]:
         """Return the resources that the control plane sends."""
-        return tuple(self.named().values())
+        return tuple(self.resources_by_name().values())
 
     def reported_clusters(self) -> tuple[str, ...]:
         """Return the names of the clusters whose load the client must report."""
@@ -132,19 +132,19 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     def cluster(self) -> Any:
         """The CDS resource."""
-        return self.own().resource()
+        return self.get_cluster().resource()
 
     def endpoints(self) -> Any:
         """The EDS resource."""
-        return self.own().endpoints()
+        return self.get_cluster().endpoints()
 
     def addresses(self) -> tuple[str, ...]:
         """The addresses of all endpoints, in the order of EDS."""
-        return self.own().addresses()
+        return self.get_cluster().addresses()
 
     def config(self, cluster: str | None = None) -> RingConfig:
         """The ring's sizes, for the oracle."""
-        policy = self.own(cluster).policy
+        policy = self.get_cluster(cluster).policy
         if isinstance(policy, RoundRobin):
             raise TypeError("ROUND_ROBIN has no ring")
         maximum = policy.maximum
@@ -169,11 +169,11 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
                     for endpoint in place.endpoints
                 ),
             )
-            for place in self.own(cluster).localities
+            for place in self.get_cluster(cluster).localities
             if place.priority == priority and place.weight
         )
 
-    def mapping(  # noqa: PLR0913 - all that a reading of the text may fix
+    def matches_ring(  # noqa: PLR0913 - all that a reading of the text may fix
         self,
         *,
         cluster: str | None = None,
@@ -188,7 +188,7 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
         failed: Iterable[str] = (),
     ) -> MatchesRing:
         """Each call where the ring of this priority maps it, by these readings of the text."""
-        policy = self.own(cluster).policy
+        policy = self.get_cluster(cluster).policy
         named = policy.request_hash_header if isinstance(policy, TypedRingHash) else None
         return MatchesRing(
             localities=self.ring_localities(priority, cluster=cluster, hash_keys=hash_keys),
@@ -202,29 +202,31 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
             failed=tuple(failed),
         )
 
-    def spread(self) -> RandomOverRing:
+    def random_over_ring(self) -> RandomOverRing:
         """Calls with random hashes on the ring of the first priority."""
         return RandomOverRing(localities=self.ring_localities(), config=self.config())
 
-    def everywhere(self) -> AllEndpointsServe:
+    def all_endpoints_serve(self) -> AllEndpointsServe:
         """Calls at every endpoint of the first priority."""
         return AllEndpointsServe(localities=self.ring_localities(), config=self.config())
 
-    def hashed_by(self, *policies: HashPolicy) -> XdsConfig:
+    def with_hash_policies(self, *policies: HashPolicy) -> XdsConfig:
         """Return the configuration with a single route that has these hash policies."""
-        return msgspec.structs.replace(self, routes=(Route(policies, cluster=self.own().name),))
+        return msgspec.structs.replace(
+            self, routes=(Route(policies, cluster=self.get_cluster().name),)
+        )
 
-    def balanced_by(self, policy: Policy, cluster: str | None = None) -> XdsConfig:
+    def with_policy(self, policy: Policy, cluster: str | None = None) -> XdsConfig:
         """Return the configuration with another LB policy for a cluster."""
-        return self._with(msgspec.structs.replace(self.own(cluster), policy=policy))
+        return self._with(msgspec.structs.replace(self.get_cluster(cluster), policy=policy))
 
-    def capped_at(self, cap: int) -> XdsConfig:
+    def with_ring_cap(self, cap: int) -> XdsConfig:
         """Return the configuration for the oracle of a client with this local cap on ring sizes."""
         return msgspec.structs.replace(self, cap=cap)
 
-    def placed(self, *localities: Locality) -> XdsConfig:
+    def with_localities(self, *localities: Locality) -> XdsConfig:
         """Return the configuration with other localities in its only cluster."""
-        return self._with(self.own().placed(*localities))
+        return self._with(self.get_cluster().with_localities(*localities))
 
     def _with(self, changed: Cluster) -> XdsConfig:
         clusters = tuple(
@@ -304,7 +306,9 @@ def aggregate(*parts: XdsConfig, policy: Policy = RingHash()) -> XdsConfig:  # n
 
     The routes to these count for nothing.
     """
-    above = Cluster(discovery=Aggregate(tuple(part.own().name for part in parts)), policy=policy)
+    above = Cluster(
+        discovery=Aggregate(tuple(part.get_cluster().name for part in parts)), policy=policy
+    )
     below = dict.fromkeys(cluster for part in parts for cluster in part.clusters)
     return XdsConfig(clusters=(above, *below))
 

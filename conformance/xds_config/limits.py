@@ -18,7 +18,7 @@ def admits(served: XdsConfig, cluster: str, *, in_flight: int = 0) -> RequestsAd
     return RequestsAdmitted(
         thresholds=tuple(
             circuit_breaking.Threshold(threshold.priority == "DEFAULT", threshold.max_requests)
-            for threshold in served.own(cluster).thresholds
+            for threshold in served.get_cluster(cluster).thresholds
         ),
         in_flight=in_flight,
     )

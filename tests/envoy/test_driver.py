@@ -152,7 +152,7 @@ async def test_a_changed_cluster_is_acked_as_its_endpoints_come_again(
         batch = await channel.start_calls([call("a")])
         await batch.finished(deadline=DEADLINE)
         for minimum in (64, 128):
-            changed = served.balanced_by(RingHash(minimum=minimum)).cluster()
+            changed = served.with_policy(RingHash(minimum=minimum)).cluster()
             push = await plane.set(changed)
             acked = await plane.transcript.acked(push, Kind.CLUSTER, deadline=DEADLINE)
             assert push.versions == {Kind.CLUSTER: acked.answered_version}

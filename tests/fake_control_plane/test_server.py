@@ -186,14 +186,14 @@ async def test_held_responses_wait_for_their_release(
 async def test_a_withheld_resource_does_not_exist(
     plane: ControlPlane, clients: Any, names_of: Names
 ) -> None:
-    plane.script.withhold(CDS, "a")
+    plane.script.hide(CDS, "a")
     await plane.set(eds_cluster("a"), eds_cluster("b"))
     client = await clients.ads(plane.address)
     await client.request(CDS, ["a", "b"])
     assert names_of(await client.receive()) == ["b"]
-    plane.script.permit(CDS, "a")
+    plane.script.unhide(CDS, "a")
     assert names_of(await client.receive()) == ["a", "b"]
-    plane.script.withhold(CDS, "b")
+    plane.script.hide(CDS, "b")
     assert names_of(await client.receive()) == ["a"]
 
 

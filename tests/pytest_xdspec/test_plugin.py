@@ -86,7 +86,7 @@ def test_the_example_fails_of_a_broken_client_and_says_why(project: Path) -> Non
     ended = run(project, "--xdspec-client=reference", "--xdspec-env", BROKEN, "--xdspec-seed=7")
     assert ended.code == 1, ended.said
     assert ended.said.count("what was seen is not what was expected") >= 2
-    assert ">       world.expect(calls, served.mapping())" in ended.said
+    assert ">       world.expect(calls, served.matches_ring())" in ended.said
     assert re.search(
         r"expected  each call reaches the endpoint to which a ring of \d+ entries maps", ended.said
     )
@@ -156,16 +156,16 @@ OWN = """
         return what
 
     async def test_a_fixture_of_my_own(world, served):
-        world.expect(await world.call(world.sessions(4)), served.mapping())
+        world.expect(await world.call(world.sessions(4)), served.matches_ring())
 
     class TestInAClass:
         async def test_a_clause_that_is_kept(self, world, served):
             calls = await world.call(world.sessions(4))
-            await world.judge("A42-HDR-02", calls, served.mapping())
+            await world.check("A42-HDR-02", calls, served.matches_ring())
 
         async def test_a_clause_that_is_broken(self, world, served):
             calls = await world.call(world.sessions(4))
-            await world.judge("A42-HDR-02", calls, expectations.AllServedBy(("127.0.0.1:1",)))
+            await world.check("A42-HDR-02", calls, expectations.AllServedBy(("127.0.0.1:1",)))
 
     @pytest.mark.xdspec(needs=("levitation",))
     async def test_a_capability_that_nobody_has(world):
@@ -178,9 +178,9 @@ OWN = """
     @pytest.mark.xdspec(knobs={"ring_size_cap": 16})
     async def test_a_knob(world):
         addresses = await world.addresses(4)
-        served = single_locality(addresses, policy=RingHash(minimum=1024)).capped_at(16)
+        served = single_locality(addresses, policy=RingHash(minimum=1024)).with_ring_cap(16)
         await world.serve(served)
-        world.expect(await world.call(world.sessions(40)), served.mapping())
+        world.expect(await world.call(world.sessions(40)), served.matches_ring())
 
     @pytest.mark.asyncio
     async def test_a_mark_of_the_other_plugin(world):
@@ -193,7 +193,7 @@ OWN = """
     async def test_a_refused_resource(world):
         served = single_locality(await world.addresses(1), policy=RingHash(minimum=2, maximum=1))
         await world.serve(served)
-        await world.demand_served(world.sessions(1))
+        await world.require_served(world.sessions(1))
 
     async def test_words_of_my_own(world):
         pytest.fail("this is not what we want")
@@ -224,7 +224,7 @@ def test_what_else_one_may_do(project: Path) -> None:
     assert "the client has no knob for this: warp" in ended.said
     assert "A42-HDR-02, Hashes with XXH64 and seed 0: " in ended.said
     assert re.search(r"  expected  .*127\.0\.0\.1:1\b", ended.said)
-    assert "at test_own.py:50: await world.demand_served(world.sessions(1))" in ended.said
+    assert "at test_own.py:50: await world.require_served(world.sessions(1))" in ended.said
     assert "Failed: this is not what we want" in ended.said
     names = {path.name for path in ended.evidence}
     assert "tests.test_own.test_words_of_my_own[reference]" in names

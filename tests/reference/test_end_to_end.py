@@ -62,14 +62,14 @@ async def test_nothing_to_connect_to(rig: Rig) -> None:
 async def test_what_never_comes_does_not_exist_after_its_time(rig: Rig, kind: Kind) -> None:
     await rig.serve(*await rig.addresses(1))
     names = {Kind.LISTENER: NAME, Kind.ROUTE: "route"}
-    rig.plane.script.withhold(kind, names.get(kind, "cluster"))
+    rig.plane.script.hide(kind, names.get(kind, "cluster"))
     channel = rig.channel(rig.client(scale=FAST))
     began = asyncio.get_running_loop().time()
     status = await call(channel)
     assert status.code == "UNAVAILABLE"
     assert "does not exist" in status.details
     assert asyncio.get_running_loop().time() - began >= 15 * FAST
-    rig.plane.script.permit(kind, names.get(kind, "cluster"))
+    rig.plane.script.unhide(kind, names.get(kind, "cluster"))
     waiting = start(channel, wait_for_ready=True)
     assert (await waiting.status()).code == "OK"
 

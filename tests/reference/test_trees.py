@@ -61,14 +61,14 @@ async def test_what_left_the_tree_is_let_go_when_the_new_one_is_complete(
         made.aggregate_cluster("top", "a", "a"), *leaf("a", first), *leaf("b", second)
     )
     await rig.route_to("top")
-    rig.plane.script.withhold(Kind.ENDPOINTS, "b")
+    rig.plane.script.hide(Kind.ENDPOINTS, "b")
     channel = rig.channel(rig.client(edition=edition))
     assert await answered_by(channel) == first.address
     push = await rig.plane.set(made.aggregate_cluster("top", "b"))
     await rig.plane.transcript.acked(push, Kind.CLUSTER, deadline=DEADLINE)
     await rig.plane.transcript.subscribed(Kind.ENDPOINTS, "b", deadline=DEADLINE)
     assert await answered_by(channel) == first.address
-    rig.plane.script.permit(Kind.ENDPOINTS, "b")
+    rig.plane.script.unhide(Kind.ENDPOINTS, "b")
     await served_by(channel, second)
     await let_go(rig, Kind.CLUSTER, "a")
     await let_go(rig, Kind.ENDPOINTS, "a")
@@ -140,7 +140,7 @@ async def test_a_leaf_without_data_is_one_without_endpoints(rig: Rig, edition: s
     (second,) = await rig.endpoints(1)
     await rig.plane.set(made.aggregate_cluster("top", "a", "b"), *leaf("a"), *leaf("b", second))
     await rig.route_to("top")
-    rig.plane.script.withhold(Kind.ENDPOINTS, "a")
+    rig.plane.script.hide(Kind.ENDPOINTS, "a")
     channel = rig.channel(rig.client(scale=FAST, edition=edition))
     assert await answered_by(channel) == second.address
 
@@ -151,7 +151,7 @@ async def test_routes_to_a_cluster_that_has_not_come(rig: Rig, edition: str) -> 
     first, second = await rig.endpoints(2)
     await rig.plane.set(*leaf("a", first), *leaf("b", second))
     await rig.route_to("a")
-    rig.plane.script.withhold(Kind.CLUSTER, "b")
+    rig.plane.script.hide(Kind.CLUSTER, "b")
     channel = rig.channel(rig.client(edition=edition))
     assert await answered_by(channel) == first.address
     await rig.route_to("b")
@@ -160,7 +160,7 @@ async def test_routes_to_a_cluster_that_has_not_come(rig: Rig, edition: str) -> 
         assert await answered_by(channel) == first.address
     else:
         assert (await fails(channel, deadline=0.2)).code == "DEADLINE_EXCEEDED"
-    rig.plane.script.permit(Kind.CLUSTER, "b")
+    rig.plane.script.unhide(Kind.CLUSTER, "b")
     await served_by(channel, second)
     await let_go(rig, Kind.CLUSTER, "a")
 

@@ -125,7 +125,7 @@ async def attack(host: str, port: int, wire: bytes) -> None:
         writer.close()
 
 
-async def demand_an_answer(host: str, port: int) -> None:
+async def require_an_answer(host: str, port: int) -> None:
     """That of a method that no server has, to a request on a connection of its own."""
     headers = {":method": "POST", ":scheme": "http", ":path": "/no/such", ":authority": "here"}
     headers |= {"te": "trailers", "content-type": "application/grpc"}
@@ -154,7 +154,7 @@ def test_a_good_request_is_served_after_any_attack(
         @given(wire=ATTACKS)
         def attacked(wire: bytes) -> None:
             runner.run(attack(host, int(port), wire))
-            runner.run(demand_an_answer(host, int(port)))
+            runner.run(require_an_answer(host, int(port)))
 
         try:
             attacked()

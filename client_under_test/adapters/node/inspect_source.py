@@ -97,7 +97,7 @@ def checkout(folder: Path) -> dict[str, tuple[Path, str]]:
         called, version = package(text, f"packages/{own.name}")
         if called != name:
             sys.exit(f"packages/{own.name} is the package {called}, not {name}")
-        demand_built(own)
+        require_built(own)
         found[name] = own, version
     protos = folder / "grpc-js-xds" / "deps" / "envoy-api" / "envoy"
     if not protos.is_dir():
@@ -105,7 +105,7 @@ def checkout(folder: Path) -> dict[str, tuple[Path, str]]:
     return found
 
 
-def demand_built(own: Path) -> None:
+def require_built(own: Path) -> None:
     """Leave unless each source file has been compiled after its last change."""
     how = f"run `npm install && npm run compile` in {own}"
     if not (own / "build" / "src" / "index.js").is_file():

@@ -14,7 +14,7 @@ from client_under_test.doctor.adapter_under_check import AdapterUnderCheck
 from client_under_test.doctor.backend import SERVICE
 from client_under_test.doctor.check import check
 from client_under_test.doctor.deadlines import ANSWER_DEADLINE
-from client_under_test.doctor.requirements import NotApplicable, demand, demand_status
+from client_under_test.doctor.requirements import NotApplicable, require, require_status
 from client_under_test.launching.channels import CALL_ID_KEY
 
 
@@ -31,12 +31,12 @@ async def _unary_call(adapter: AdapterUnderCheck) -> None:
     call, asked_at = adapter.call(), time.monotonic()
     outcome = await adapter.outcome(call)
     heard_at, error = time.monotonic(), (await adapter.process()).clock.error
-    demand_status(outcome, "OK")
-    demand(
+    require_status(outcome, "OK")
+    require(
         outcome.hostname == adapter.backend.address,
         f"hostname {outcome.hostname} instead of {adapter.backend.address}",
     )
-    demand(
+    require(
         asked_at - error <= outcome.started_at <= outcome.ended_at <= heard_at + error,
         "start and end are not between the request and its answer, in this order",
     )
@@ -46,7 +46,7 @@ async def _unary_call(adapter: AdapterUnderCheck) -> None:
             f"a call reached the backend without ({CALL_ID_KEY}, {call.id}) of its metadata"
         )
     once = times == 1 or (times > 1 and not adapter.is_able("metadata"))
-    demand(once, f"the backend got the call {times} times")
+    require(once, f"the backend got the call {times} times")
 
 
 @check(
@@ -69,17 +69,19 @@ async def _metadata(adapter: AdapterUnderCheck) -> None:
         ("trace-bin", b""),
     )
     call = adapter.call(metadata=sent)
-    demand_status(await adapter.outcome(call), "OK")
+    require_status(await adapter.outcome(call), "OK")
     received = adapter.backend.of(call.id)
-    demand(len(received) == 1, f"the backend got the call {len(received)} times")
+    require(len(received) == 1, f"the backend got the call {len(received)} times")
     for key in ("session", "other", "trace-bin"):
         wanted = [value for name, value in sent if name == key]
         came = [value for name, value in received[0].metadata if name == key]
         if key.endswith("-bin"):
             as_told = [base64.b64encode(value) for value in wanted if isinstance(value, bytes)]
-            demand(came != as_told, f"{key} came base64-encoded once too often")
-            demand(came == wanted, f"{key}: other bytes came than all from 0 to 255, and then none")
-        demand(came == wanted, f"{key}: {came} came instead of {wanted}")
+            require(came != as_told, f"{key} came base64-encoded once too often")
+            require(
+                came == wanted, f"{key}: other bytes came than all from 0 to 255, and then none"
+            )
+        require(came == wanted, f"{key}: {came} came instead of {wanted}")
 
 
 @check(
@@ -90,7 +92,7 @@ async def _metadata(adapter: AdapterUnderCheck) -> None:
     needs=("metadata",),
 )
 async def _unknown_method(adapter: AdapterUnderCheck) -> None:
-    demand_status(await adapter.outcome(adapter.call(path=f"/{SERVICE}/None")), "UNIMPLEMENTED")
+    require_status(await adapter.outcome(adapter.call(path=f"/{SERVICE}/None")), "UNIMPLEMENTED")
 
 
 @check(
@@ -108,9 +110,9 @@ async def _statuses(adapter: AdapterUnderCheck) -> None:
     calls = [adapter.call(f"status-{code.value[0]}") for code in codes]
     batch = await channel.start_calls(calls, concurrency=4)
     for code, outcome in zip(codes, await batch.finished(deadline=adapter.deadline), strict=True):
-        demand_status(outcome, code.name)
+        require_status(outcome, code.name)
         words = f"words of {code.name}" if adapter.is_able("metadata") else outcome.details
-        demand(outcome.details == words, f"details {outcome.details!r} instead of {words!r}")
+        require(outcome.details == words, f"details {outcome.details!r} instead of {words!r}")
 
 
 @check(
@@ -123,11 +125,11 @@ async def _deadline(adapter: AdapterUnderCheck) -> None:
     wanted = 0.2
     call = adapter.call(f"sleep-{ANSWER_DEADLINE * 1000:.0f}", deadline=wanted)
     outcome = await adapter.outcome(call)
-    demand_status(outcome, "DEADLINE_EXCEEDED")
+    require_status(outcome, "DEADLINE_EXCEEDED")
     lasted = outcome.ended_at - outcome.started_at
     # Late only by what a busy computer may be late; who has no deadline gets the answer by then.
     in_time = wanted * 0.9 <= lasted < wanted + ANSWER_DEADLINE * 0.9
-    demand(in_time, f"it lasted {lasted:.3f} s instead of {wanted} s")
+    require(in_time, f"it lasted {lasted:.3f} s instead of {wanted} s")
 
 
 @check(
@@ -138,7 +140,7 @@ async def _deadline(adapter: AdapterUnderCheck) -> None:
 )
 async def _fail_fast(adapter: AdapterUnderCheck) -> None:
     with _refusing_address() as address:
-        demand_status(await adapter.outcome(adapter.call(), address), "UNAVAILABLE")
+        require_status(await adapter.outcome(adapter.call(), address), "UNAVAILABLE")
 
 
 @check(
@@ -151,7 +153,7 @@ async def _fail_fast(adapter: AdapterUnderCheck) -> None:
 async def _wait_for_ready(adapter: AdapterUnderCheck) -> None:
     call = adapter.call(wait_for_ready=True, deadline=0.5)
     with _refusing_address() as address:
-        demand_status(await adapter.outcome(call, address), "DEADLINE_EXCEEDED")
+        require_status(await adapter.outcome(call, address), "DEADLINE_EXCEEDED")
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from client_under_test.doctor.adapter_under_check import AdapterUnderCheck
 from client_under_test.doctor.backend import DUPLEX
 from client_under_test.doctor.check import check
 from client_under_test.doctor.deadlines import ANSWER_DEADLINE, QUIET
-from client_under_test.doctor.requirements import Violation, demand, demand_status
+from client_under_test.doctor.requirements import Violation, require, require_status
 
 
 @check(
@@ -29,8 +29,8 @@ async def _cancel(adapter: AdapterUnderCheck) -> None:
     await batch.cancel(calls[1].id, deadline=ANSWER_DEADLINE)
     await batch.cancel(calls[0].id, deadline=ANSWER_DEADLINE)
     for outcome in await batch.finished(deadline=ANSWER_DEADLINE):
-        demand_status(outcome, "CANCELLED")
-    demand(not adapter.backend.of(calls[1].id), "the second call was sent")
+        require_status(outcome, "CANCELLED")
+    require(not adapter.backend.of(calls[1].id), "the second call was sent")
     await batch.cancel(deadline=ANSWER_DEADLINE)  # finished calls: nothing to do, and done
 
 
@@ -54,17 +54,17 @@ async def _kept_open(adapter: AdapterUnderCheck) -> None:
     call = adapter.call(path=DUPLEX, kept_open=True, deadline=None)
     batch = await channel.start_calls([call])
     opened = await batch.opened(call.id, deadline=ANSWER_DEADLINE)
-    demand(
+    require(
         opened.hostname == adapter.backend.address,
         f"hostname {opened.hostname} instead of {adapter.backend.address}",
     )
     async with asyncio.timeout(ANSWER_DEADLINE):
         await process.dialogue.say_hello()
-    demand(not batch.outcomes, "it ended before it was cancelled")
-    demand(not await adapter.backend.was_half_closed(QUIET), "the adapter half-closed it")
+    require(not batch.outcomes, "it ended before it was cancelled")
+    require(not await adapter.backend.was_half_closed(QUIET), "the adapter half-closed it")
     await batch.cancel(call.id, deadline=ANSWER_DEADLINE)
     outcome = await batch.outcome(call.id, deadline=ANSWER_DEADLINE)
-    demand_status(outcome, "CANCELLED")
+    require_status(outcome, "CANCELLED")
     try:
         async with asyncio.timeout(ANSWER_DEADLINE):
             await adapter.backend.idle.wait()

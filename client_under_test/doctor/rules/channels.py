@@ -9,7 +9,7 @@ from client_under_test.contract.messages import OpenChannel, Watch
 from client_under_test.doctor.adapter_under_check import AdapterUnderCheck
 from client_under_test.doctor.check import check
 from client_under_test.doctor.deadlines import ANSWER_DEADLINE
-from client_under_test.doctor.requirements import Violation, demand_answer, demand_status
+from client_under_test.doctor.requirements import Violation, require_answer, require_status
 from client_under_test.launching.channels import Channel
 
 
@@ -62,9 +62,9 @@ async def _close(adapter: AdapterUnderCheck) -> None:
     batch = await channel.start_calls([adapter.call("sleep-9000")])
     await channel.close(deadline=ANSWER_DEADLINE)
     for outcome in await batch.finished(deadline=adapter.deadline):
-        demand_status(outcome, "CANCELLED")
+        require_status(outcome, "CANCELLED")
     if watches:
-        await demand_answer(lambda: dialogue.is_over(watched), dialogue.until)
+        await require_answer(lambda: dialogue.is_over(watched), dialogue.until)
 
 
 @check(
@@ -79,7 +79,7 @@ async def _channels(adapter: AdapterUnderCheck) -> None:
     await first.close(deadline=ANSWER_DEADLINE)
     batch = await second.start_calls([adapter.call()])
     (outcome,) = await batch.finished(deadline=ANSWER_DEADLINE)
-    demand_status(outcome, "OK")
+    require_status(outcome, "OK")
 
 
 OPENING: Final = (_open_channel, _unknown_channel)

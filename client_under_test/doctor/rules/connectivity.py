@@ -11,7 +11,7 @@ from client_under_test.contract.messages import StateName
 from client_under_test.doctor.adapter_under_check import AdapterUnderCheck
 from client_under_test.doctor.check import check
 from client_under_test.doctor.deadlines import ANSWER_DEADLINE, QUIET
-from client_under_test.doctor.requirements import demand
+from client_under_test.doctor.requirements import require
 
 
 @check(
@@ -27,8 +27,8 @@ async def _watch(adapter: AdapterUnderCheck) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(QUIET):
                 await accepted.wait()
-        demand(not accepted.is_set(), "the channel connected")
-        demand(watch.states[0].state == "IDLE", f"it was {watch.states[0].state} at first")
+        require(not accepted.is_set(), "the channel connected")
+        require(watch.states[0].state == "IDLE", f"it was {watch.states[0].state} at first")
 
 
 @check(

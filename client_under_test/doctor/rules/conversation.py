@@ -8,7 +8,7 @@ import msgspec
 
 from client_under_test.doctor.adapter_under_check import AdapterUnderCheck
 from client_under_test.doctor.check import check
-from client_under_test.doctor.requirements import demand, demand_answer
+from client_under_test.doctor.requirements import require, require_answer
 from client_under_test.launching.hello_check import contradiction
 
 
@@ -22,7 +22,7 @@ from client_under_test.launching.hello_check import contradiction
 )
 async def _hello(adapter: AdapterUnderCheck) -> None:
     why = contradiction((await adapter.process()).hello, adapter.prepared)
-    demand(why is None, why or "")
+    require(why is None, why or "")
 
 
 @check(
@@ -35,7 +35,7 @@ async def _not_a_request(adapter: AdapterUnderCheck) -> None:
     dialogue = (await adapter.process()).dialogue
     before = len(dialogue.errors_without_id)
     dialogue.ask_badly(b"{this is not JSON", None)
-    await demand_answer(lambda: len(dialogue.errors_without_id) > before, dialogue.until)
+    await require_answer(lambda: len(dialogue.errors_without_id) > before, dialogue.until)
 
 
 @check(
@@ -48,7 +48,7 @@ async def _unknown_request(adapter: AdapterUnderCheck) -> None:
     dialogue = (await adapter.process()).dialogue
     number = dialogue.next_id()
     dialogue.ask_badly(msgspec.json.encode({"type": "sing", "id": number}), number)
-    await demand_answer(lambda: dialogue.is_over(number), dialogue.until)
+    await require_answer(lambda: dialogue.is_over(number), dialogue.until)
 
 
 CHECKS: Final = (_hello, _not_a_request, _unknown_request)

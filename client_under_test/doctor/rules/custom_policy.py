@@ -8,7 +8,7 @@ from typing import Final
 from client_under_test.doctor.adapter_under_check import AdapterUnderCheck
 from client_under_test.doctor.check import check
 from client_under_test.doctor.deadlines import ANSWER_DEADLINE
-from client_under_test.doctor.requirements import Violation, demand, demand_status
+from client_under_test.doctor.requirements import Violation, require, require_status
 from client_under_test.launching.policies import Updated
 
 _POLICY: Final = "xdspec.TestPolicy"
@@ -34,16 +34,16 @@ async def _custom_policy(adapter: AdapterUnderCheck) -> None:
     policy = await process.register_policy(_POLICY, deadline=ANSWER_DEADLINE)
     service_config = json.dumps({"loadBalancingConfig": [{_POLICY: _CONFIG}]})
     channel = await adapter.channel(service_config=service_config)
-    demand(not policy.updates, "an update was told before the channel was to connect")
+    require(not policy.updates, "an update was told before the channel was to connect")
     batch = await channel.start_calls([adapter.call()])
     (outcome,) = await batch.finished(deadline=adapter.deadline)
-    demand_status(outcome, "OK")
-    demand(bool(policy.updates), "the call ended, and no update was told before")
+    require_status(outcome, "OK")
+    require(bool(policy.updates), "the call ended, and no update was told before")
     for update in policy.updates:
         given = _value(update)
-        demand(given == _CONFIG, f"config {update.config} instead of {json.dumps(_CONFIG)}")
+        require(given == _CONFIG, f"config {update.config} instead of {json.dumps(_CONFIG)}")
         endpoints = ((adapter.backend.address,),)
-        demand(
+        require(
             update.endpoints == endpoints,
             f"endpoints {json.dumps(update.endpoints)} instead of {json.dumps(endpoints)}",
         )

@@ -8,7 +8,7 @@ from client_under_test.contract.exceptions import signal_name
 from client_under_test.doctor.adapter_under_check import AdapterUnderCheck
 from client_under_test.doctor.check import check
 from client_under_test.doctor.deadlines import ANSWER_DEADLINE
-from client_under_test.doctor.requirements import demand
+from client_under_test.doctor.requirements import require
 
 
 @check(
@@ -22,9 +22,9 @@ async def _end(adapter: AdapterUnderCheck) -> None:
     await channel.start_calls([adapter.call("sleep-9000")])
     ended = await process.close(deadline=ANSWER_DEADLINE)
     await adapter.end()
-    demand(not ended.killed, "it went on and had to be killed")
-    demand(ended.signal is None, f"it died by {signal_name(ended.signal or 0)}")
-    demand(ended.code == 0, f"its code was {ended.code}")
+    require(not ended.killed, "it went on and had to be killed")
+    require(ended.signal is None, f"it died by {signal_name(ended.signal or 0)}")
+    require(ended.code == 0, f"its code was {ended.code}")
 
 
 CHECKS: Final = (_end,)

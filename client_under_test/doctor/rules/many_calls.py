@@ -7,7 +7,7 @@ from typing import Final
 from client_under_test.doctor.adapter_under_check import AdapterUnderCheck
 from client_under_test.doctor.check import check
 from client_under_test.doctor.deadlines import ANSWER_DEADLINE
-from client_under_test.doctor.requirements import demand, demand_status
+from client_under_test.doctor.requirements import require, require_status
 
 _CALLS: Final = 12
 
@@ -21,7 +21,7 @@ _CALLS: Final = 12
 )
 async def _all_at_once(adapter: AdapterUnderCheck) -> None:
     most = await _most_under_way(adapter, None, meeting=_CALLS)
-    demand(most == _CALLS, f"{most} of {_CALLS} were")
+    require(most == _CALLS, f"{most} of {_CALLS} were")
 
 
 @check(
@@ -34,7 +34,7 @@ async def _all_at_once(adapter: AdapterUnderCheck) -> None:
 async def _concurrency(adapter: AdapterUnderCheck) -> None:
     wanted = 4
     most = await _most_under_way(adapter, wanted, meeting=wanted)
-    demand(most == wanted, f"{most} were, instead of {wanted}")
+    require(most == wanted, f"{most} were, instead of {wanted}")
 
 
 async def _most_under_way(
@@ -48,7 +48,7 @@ async def _most_under_way(
     calls = [adapter.call(f"meet-{meeting}") for _ in range(_CALLS)]
     batch = await channel.start_calls(calls, concurrency=concurrency)
     for outcome in await batch.finished(deadline=_CALLS * ANSWER_DEADLINE):
-        demand_status(outcome, "OK")
+        require_status(outcome, "OK")
     return adapter.backend.most_under_way
 
 
@@ -69,11 +69,11 @@ async def _pace(adapter: AdapterUnderCheck) -> None:
     batch = await channel.start_calls(calls, pace=pace)
     outcomes = await batch.finished(deadline=count * ANSWER_DEADLINE)
     starts = [outcome.started_at for outcome in outcomes]
-    demand(starts == sorted(starts), "they did not start in order")
+    require(starts == sorted(starts), "they did not start in order")
     spread = starts[-1] - starts[0]
     least = pace * (len(calls) - 1) * 0.9
-    demand(spread >= least, f"they started within {spread:.3f} s instead of {least:.3f} s or more")
-    demand(starts[-1] < outcomes[0].ended_at, "the last one waited for the first one's end")
+    require(spread >= least, f"they started within {spread:.3f} s instead of {least:.3f} s or more")
+    require(starts[-1] < outcomes[0].ended_at, "the last one waited for the first one's end")
 
 
 @check(
@@ -88,7 +88,7 @@ async def _long_line(adapter: AdapterUnderCheck) -> None:
     calls = [adapter.call(metadata=filling, deadline=long) for _ in range(500)]
     batch = await channel.start_calls(calls, concurrency=16)
     for outcome in await batch.finished(deadline=long + adapter.deadline):
-        demand_status(outcome, "OK")
+        require_status(outcome, "OK")
 
 
 CHECKS: Final = (_all_at_once, _concurrency, _pace, _long_line)

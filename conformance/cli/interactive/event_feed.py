@@ -101,7 +101,7 @@ class EventFeed:
 
     def _number(self, endpoint: str) -> str:
         """Which endpoint, by the number that tables have, with its address."""
-        for number, member in enumerate(self._world.members, start=1):
+        for number, member in enumerate(self._world.registry, start=1):
             if member.id == endpoint:
                 return f"{number} {member.address}"
         return endpoint

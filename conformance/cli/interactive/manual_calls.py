@@ -312,4 +312,4 @@ class ManualCalls:
         return None if number is None else self._world.fleet.ledger.rpcs[number]
 
     def _address(self, row: Rpc) -> str:
-        return self._world.members.address(row.endpoint)
+        return self._world.registry.address(row.endpoint)

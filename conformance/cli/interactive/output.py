@@ -61,7 +61,7 @@ def places(
 
 def endpoints(world: World) -> list[str]:
     """A table of the endpoints: number, address, mode, and where EDS has each."""
-    members = list(world.members)
+    members = list(world.registry)
     if not members:
         return ["  no endpoints yet"]
     where = _places(world)
@@ -83,7 +83,7 @@ def numbered(world: World, named: Iterable[str]) -> list[tuple[int, BackendEndpo
     Raises:
         LookupError: there is none; the message is a sentence.
     """
-    members = list(world.members)
+    members = list(world.registry)
     known = {f"{number}": number for number in range(1, len(members) + 1)}
     known |= {member.address: number for number, member in enumerate(members, start=1)}
     found = []

@@ -100,7 +100,7 @@ class InteractiveSession(Interaction):
     # What a world and its scenario see of it.
 
     @property
-    def hands(self) -> CallDriver | None:
+    def driver(self) -> CallDriver | None:
         """Who makes calls in the adapter's place; None: it makes all of them."""
         return self if self._is_for_steps else None
 
@@ -401,9 +401,9 @@ class _Caller:
     """Makes calls on a channel: by the person's hand, or by the adapter."""
 
     def __init__(
-        self, desk: InteractiveSession, channel: Channel, place: CallSite, *, beside: bool
+        self, interactive: InteractiveSession, channel: Channel, place: CallSite, *, beside: bool
     ) -> None:
-        self._desk = desk
+        self._interactive_session = interactive
         self._channel = channel
         self._place = place
         self._beside = beside
@@ -421,7 +421,7 @@ class _Caller:
         pace: float | None = None,
     ) -> Started:
         """Ask, and begin them."""
-        made = await self._desk.calls(
+        made = await self._interactive_session.calls(
             calls, self._place, concurrency=concurrency, pace=pace, beside=self._beside
         )
         if made is not None:

@@ -19,8 +19,8 @@ from conformance.reporting.report import (
     Run,
     Scenario,
     blocked,
-    demand_clauses,
     repeat_of,
+    require_clauses,
 )
 from conformance.spec.catalogue import Catalogue, Clause, edition_for
 
@@ -147,7 +147,7 @@ def site(reports: Iterable[tuple[str, Report]], catalogue: Catalogue) -> Site:
     groups = _groups(reports)
     columns = [column for group in groups for column in group.columns]
     for _, report in reports:
-        demand_clauses(report, catalogue)
+        require_clauses(report, catalogue)
     failures = (
         msgspec.structs.replace(failure, since=_since(_told_until(column, group, failure.clause)))
         for group in groups

@@ -57,10 +57,10 @@ async def final_checks(made: World, error: BaseException | None) -> FinalChecks:
             lateness=made.clock.lateness.worst,
             starved=waited,
             seconds=made.now,
-            nothing_seen=not (made.bench.checks or made.calls.made or made.calls.unsettled()),
+            nothing_seen=not (made.checks.checks or made.calls.made or made.calls.unsettled()),
         )
         if not isinstance(error, VOID):
-            trouble = msgspec.structs.replace(trouble, at=made.bench.at)
+            trouble = msgspec.structs.replace(trouble, at=made.checks.at)
     is_void = isinstance(error, VOID)
     if failed := await _failed_servers(made):
         # A client that a server of the suite has left alone is not to be judged by what it did.

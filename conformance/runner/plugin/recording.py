@@ -46,7 +46,7 @@ async def finish(
     item: pytest.Item,
     made: World,
     settings: Settings,
-    desk: Interaction | None,
+    interaction: Interaction | None,
     *,
     lasts: bool = False,
 ) -> bool:
@@ -56,19 +56,19 @@ async def finish(
         item: the scenario.
         made: its world.
         settings: of the run.
-        desk: the session of interactive mode, which gives the user the world.
+        interaction: the session of interactive mode, which gives the user the world.
         lasts: whether another scenario may use the client's process.
 
     Returns:
         True if another scenario can use that process; else it has been ended.
     """
-    is_by_hand = desk is not None and desk.hands is not None
+    is_by_hand = interaction is not None and interaction.driver is not None
     look = await final_checks(made, item.stash.get(TROUBLE, None))
     error, waited = look.error, look.starved
     told = facts_of(made) | {
         "also": () if look.is_void or look.trouble else judge_nonces(item, made)
     }
-    checks = () if look.is_void else tuple(made.bench.checks)
+    checks = () if look.is_void else tuple(made.checks.checks)
     record = record_of(item, checks=checks, trouble=look.trouble, **told)
     if any(decision.is_against for decision in record.decisions) and not is_by_hand:
         waited = waited or round(made.channels.starved(made.process), 3)
@@ -77,12 +77,12 @@ async def finish(
         except Unsupported as unable:
             record = record_of(item, trouble=causes.of(unable), **told)
     record = msgspec.structs.replace(record, starved=waited)
-    if desk is not None:
-        record = desk.signed(record)
-        await desk.keep_up(record)
+    if interaction is not None:
+        record = interaction.signed(record)
+        await interaction.keep_up(record)
     record = with_evidence(record, settings, lambda folder: write_files(folder, made, error))
     item.stash[RECORD] = record
-    if desk is not None:
+    if interaction is not None:
         return False
     is_odd = error is not None or any(decision.verdict in BAD for decision in record.decisions)
     if lasts and not is_odd and not await made.release():
@@ -115,7 +115,7 @@ def facts_of(made: World) -> dict[str, Any]:
     """Return the fields of a record that do not depend on the judged clauses."""
     return {
         "began": round(made.clock.began, 6),
-        "notes": tuple(made.bench.notes),
+        "notes": tuple(made.checks.notes),
         "served": tuple(made.control.history),
         "lateness": round(made.clock.lateness.worst, 3),
         "shared_process": made.channels.launched.is_shared,
@@ -151,7 +151,7 @@ def judge_nonces(item: pytest.Item, made: World) -> tuple[str, ...]:
     requests, newest = made.control.asked(), SendsNewestNonce()
     if NONCES in declaration_of(item).clauses or not requests.requests or fits(newest, requests):
         return ()
-    made.bench.judge(NONCES, requests, newest)
+    made.checks.check(NONCES, requests, newest)
     return (NONCES,)
 
 

@@ -228,16 +228,16 @@ async def world(
     """The world of one scenario."""
     item = request.node
     settings = request.config.stash[SETTINGS]
-    desk = interaction_of(request.config)
-    hands = desk.hands if desk else None
-    if asks_nothing(item) and hands is None:
+    interaction = interaction_of(request.config)
+    driver = interaction.driver if interaction else None
+    if asks_nothing(item) and driver is None:
         pytest.skip("nothing that it decides is asked of this client")
     able = subject.prepared.client.manifest.capabilities
     if missing := [need for need in declaration_of(item).needs if need not in able]:
         pytest.skip(f"the adapter cannot do this: {', '.join(missing)}")
     wanted = Wanted.by(item)
-    if hands is not None and desk is not None:
-        desk.wants(wanted.knobs)
+    if driver is not None and interaction is not None:
+        interaction.wants(wanted.knobs)
         if wanted.missing():
             wanted = msgspec.structs.replace(wanted, knobs={})
     if wanted.missing():
@@ -255,18 +255,18 @@ async def world(
         failover=timing.FAST_FAILOVER if is_hurried(item) else timing.FAILOVER,
         resolutions=timing.SOON_AGAIN if resolves_soon(item) else timing.RESOLUTIONS,
         soak=timing.FAST_SOAK if settings.fast else timing.SOAK,
-        hands=hands,
+        driver=driver,
     )
 
     def so_far() -> Record:
-        return record_of(item, checks=tuple(made.bench.checks))
+        return record_of(item, checks=tuple(made.checks.checks))
 
     try:
-        async with desk.at(made, so_far) if desk else nullcontext():
+        async with interaction.at(made, so_far) if interaction else nullcontext():
             with made.clock.lateness:
                 yield made
             lasts = item.stash[NEXT] is not None and worlds.lasts(launched)
-            if await finish(item, made, settings, desk, lasts=lasts):
+            if await finish(item, made, settings, interaction, lasts=lasts):
                 worlds.keep(subject, launched, scenario_id(item))
     finally:
         await made.close()

@@ -33,7 +33,7 @@ async def two(world: World) -> tuple[XdsConfig, XdsConfig]:
         single_locality([address], policy=RoundRobin()) for address in await world.addresses(2)
     ]
     await world.serve(here)
-    await world.demand_served(world.sessions(5))
+    await world.require_served(world.sessions(5))
     return here, there
 
 
@@ -44,13 +44,13 @@ async def test_locality_twice(world: World) -> None:
     answer = await send_endpoints_and_await_answer(
         world, there, ClusterVariant("A27-VALID-01", AGAIN)
     )
-    await world.judge("A27-VALID-01", answer, AckedOrNacked(acked=False))
+    await world.check("A27-VALID-01", answer, AckedOrNacked(acked=False))
     if not answer.acked:
         calls = await world.call(world.sessions(5))
-        await world.judge("A27-VALID-01", calls, AllServedBy(here.addresses()))
-    first, second = (config.own().localities[0] for config in (here, there))
+        await world.check("A27-VALID-01", calls, AllServedBy(here.addresses()))
+    first, second = (config.get_cluster().localities[0] for config in (here, there))
     answer = await placed(world, here, first, replace(second, priority=1))
-    await world.judge("A27-VALID-01", answer, AckedOrNacked(acked=True))
+    await world.check("A27-VALID-01", answer, AckedOrNacked(acked=True))
 
 
 @pytest.mark.parametrize(
@@ -78,4 +78,4 @@ async def test_left_open(world: World, clause: str, more: str, less: str, within
         world, there, ClusterVariant(clause, more, less, within)
     )
     choices = {"refused": AckedOrNacked(acked=False), "accepted": AckedOrNacked(acked=True)}
-    await world.judge(clause, answer, choices)
+    await world.check(clause, answer, choices)

@@ -45,16 +45,16 @@ def told(served: XdsConfig, *at: str) -> dict[str, MetricsReported]:
 async def test_named_metrics(world: World) -> None:
     served = await begin(world, ALL_NAMED)
     by = told(served, NAMED)
-    named = world.bench.own("A64-METRIC-01", by)
+    named = world.checks.own("A64-METRIC-01", by)
     seen = await metrics(world, served, named)
-    await world.judge("A64-METRIC-01", seen, by)
-    await world.judge("A64-METRIC-02", seen, told(served, OTHER))
-    await world.demand_served(world.sessions(20))
-    await world.judge("A64-METRIC-03", await metrics(world, served, named), named)
+    await world.check("A64-METRIC-01", seen, by)
+    await world.check("A64-METRIC-02", seen, told(served, OTHER))
+    await world.require_served(world.sessions(20))
+    await world.check("A64-METRIC-03", await metrics(world, served, named), named)
     before = mark(world)
     await world.call([{BEHAVIOR: "error-code-13"}] * 20)
     seen = await metrics(world, served, named, since=before)
-    await world.judge("A64-METRIC-04", seen, named)
+    await world.check("A64-METRIC-04", seen, named)
 
 
 @scenario(seconds=1.5, waits=True)
@@ -70,7 +70,7 @@ async def test_named_metrics(world: World) -> None:
 async def test_listed_metrics(world: World, clause: str, listed: tuple[str, ...], at: str) -> None:
     served = await begin(world, *listed)
     expected = told_of(served, listed, at=(at,))
-    await world.judge(clause, await metrics(world, served, expected), expected)
+    await world.check(clause, await metrics(world, served, expected), expected)
 
 
 @scenario("A85-LIST-05", "A85-LIST-06", seconds=3.5, waits=True)
@@ -82,16 +82,16 @@ async def test_list_that_changes(world: World) -> None:
     await world.serve(after)
     there = EachServesSome(after.addresses()[-1:])
     make_calls = partial(world.call, world.sessions(10))
-    await world.rounds.demand(there, make_calls, why="it is listed")
+    await world.rounds.require(there, make_calls, why="it is listed")
     await reported(world, balanced(after))
     before = mark(world)
-    await world.demand_served(world.sessions(40))
+    await world.require_served(world.sessions(40))
     new = told_of(after, (HITS,), at=(ANOTHER,))
     seen = await metrics(world, after, new, since=before)
-    await world.judge("A85-LIST-05", seen, new)
+    await world.check("A85-LIST-05", seen, new)
     choices = {
         "all requests": told_of(after, (HITS,), at=(NAMED,)),
         "at endpoints that are new": told_of(after, (QUEUE,), at=(NAMED,)),
         "no list is read": told_of(after, None, at=(NAMED,)),
     }
-    await world.judge("A85-LIST-06", seen, choices)
+    await world.check("A85-LIST-06", seen, choices)

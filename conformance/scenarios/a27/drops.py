@@ -63,8 +63,8 @@ async def test_shares(world: World) -> None:
         clause, share, _ = SHARES[cluster.name]
         await until_at(world, cluster.name, cluster, why="no share is all of them")
         calls = await calls_to(world, cluster.name, ENOUGH)
-        await world.judge(clause, calls, DropRate(share=share))
-    await world.judge(
+        await world.check(clause, calls, DropRate(share=share))
+    await world.check(
         "A27-DROP-04", await calls_to(world, "nothing", 100), AllServedBy(nothing.addresses())
     )
 
@@ -78,8 +78,8 @@ async def test_everything(world: World) -> None:
     await until_at(world, "beside", beside, why="nothing is dropped there")
     for cluster in clusters:
         calls = await calls_to(world, cluster.name, 10)
-        await world.judge("A27-DROP-03", calls, Fails())
-        await world.judge("A27-DROP-02", calls, EndsWith("UNAVAILABLE"))
+        await world.check("A27-DROP-03", calls, Fails())
+        await world.check("A27-DROP-02", calls, EndsWith("UNAVAILABLE"))
 
 
 @scenario("A27-DROP-08", seconds=2, waits=True)
@@ -88,9 +88,9 @@ async def test_two_categories(world: World) -> None:
     await world.serve(routed(cluster))
     await until_at(world, "c", cluster, why="a quarter is served")
     calls = await calls_to(world, "c", 2 * ENOUGH_DROPS)
-    await world.judge("A27-DROP-08", calls, DropRate(share=(3, 4)))
+    await world.check("A27-DROP-08", calls, DropRate(share=(3, 4)))
     shares = DropProportions(cluster="c", shares={"first": (2, 3), "second": (1, 3)})
-    await world.judge("A27-DROP-08", await reported(world, shares), shares)
+    await world.check("A27-DROP-08", await reported(world, shares), shares)
 
 
 @scenario("A27-DROP-09")
@@ -103,7 +103,7 @@ async def test_drops_that_change(world: World) -> None:
     everything, nothing = ([Drop("a", share, "HUNDRED")] for share in (100, 0))
     for drops, wanted in ((everything, gone), (nothing, there), (everything, gone), ([], there)):
         await world.serve(routed(dropping(cluster, *drops)))
-        await world.judge("A27-DROP-09", await world.until(wanted, again), wanted)
+        await world.check("A27-DROP-09", await world.eventually(wanted, again), wanted)
 
 
 @scenario("A27-DROP-12", needs=("metadata",))
@@ -112,13 +112,13 @@ async def test_requests_that_wait(world: World) -> None:
     (member,) = await world.endpoints(1, mode=Hold())
     await world.serve(routed(dropping(limited("c", [member]), Drop("a", 50, "HUNDRED"))))
     waiting = await world.start([{**session, TO: "c"} for session in world.sessions(ENOUGH)])
-    await world.attempts.demand_count(member, why="requests wait for it")
+    await world.attempts.require_count(member, why="requests wait for it")
     await member.set_mode(Serve())
     choices: dict[str, Expectation] = {
         "once": DropRate(share=(1, 2)),
         "more often": DropRate(share=(1, 2), more=True),
     }
-    await world.judge("A27-DROP-12", await waiting.over(), choices)
+    await world.check("A27-DROP-12", await waiting.over(), choices)
 
 
 @scenario("A27-DROP-13", needs=("wait_for_ready",), seconds=0.7)
@@ -131,20 +131,20 @@ async def test_waiting_for_readiness(world: World) -> None:
         "dropped": EndsWith("UNAVAILABLE"),
         "waits": EndsWith("DEADLINE_EXCEEDED"),
     }
-    await world.judge("A27-DROP-13", await waits.over(), choices)
+    await world.check("A27-DROP-13", await waits.over(), choices)
 
 
 @scenario("A27-DROP-11")
 async def test_without_localities(world: World) -> None:
     first, second = [limited(name, await world.endpoints(1)) for name in "bc"]
-    empty = dropping(first.placed(), ALL[0])
+    empty = dropping(first.with_localities(), ALL[0])
     await world.serve(aggregate_config(("m", "c"), (below("m", "b", "c"), empty, second)))
     await until_at(world, "c", second, why="it serves")
     choices: dict[str, Expectation] = {
         "next leaf": AllServedBy(second.addresses()),
         "fails": EndsWith("UNAVAILABLE"),
     }
-    await world.judge("A27-DROP-11", await calls_to(world, "m"), choices)
+    await world.check("A27-DROP-11", await calls_to(world, "m"), choices)
 
 
 ODD: dict[str, dict[str, dict[str, Any]]] = {
@@ -177,11 +177,11 @@ async def test_odd_entries(world: World, clause: str, entry: dict[str, Any]) -> 
     answer = await world.control.offer(Kind.ENDPOINTS, with_drop(cluster, entry))
     if answer.acked:
         dropped = EndsWith("UNAVAILABLE")
-        calls = await world.until(dropped, partial(calls_to, world, "c", 20))
+        calls = await world.eventually(dropped, partial(calls_to, world, "c", 20))
         choices = {"everything dropped": dropped, "served": AllServedBy(cluster.addresses())}
-        await world.judge(clause, calls, choices)
+        await world.check(clause, calls, choices)
     else:
-        await world.judge(clause, answer, {"refused": AckedOrNacked(acked=False)})
+        await world.check(clause, answer, {"refused": AckedOrNacked(acked=False)})
     await world.serve(routed(other))
     await until_at(world, "c", other, why="a good update came after the odd one")
 

@@ -47,18 +47,18 @@ async def test_left_out_meanwhile(world: World) -> None:
     """By a call that stays open the cluster is in each report in which it may be."""
     served = await two_clusters(world, is_other_reported=True)
     await world.serve(served)
-    await world.demand_served(world.sessions(10), path=EMPTY)
+    await world.require_served(world.sessions(10), path=EMPTY)
     stays = await kept_open(world, 1)
     await reported(world, balanced(served))
     ask(world, "other")
     for count in (MEANWHILE, 0):
         mark = world.control.mark
-        await world.demand_served(world.sessions(5), path=EMPTY)
+        await world.require_served(world.sessions(5), path=EMPTY)
         await next_reports(world, 1, since=mark, of="other")
-        await world.demand_served(world.sessions(count)) if count else None
+        await world.require_served(world.sessions(count)) if count else None
     before, mark, asked_at = newest_of(world, CLUSTER), world.control.mark, world.now
     ask(world)
-    await world.demand_served(world.sessions(LATER))
+    await world.require_served(world.sessions(LATER))
     told = await next_reports(world, 1, since=mark, of=CLUSTER)
     if not told or before is None:
         raise PreconditionTimeout("the cluster was not reported, though requests to it were made")
@@ -69,7 +69,7 @@ async def test_left_out_meanwhile(world: World) -> None:
     lag = timing.REPORT_JITTER
     about = Duration(least=took.seconds - lag, most=took.seconds + lag, allowance=timing.BELIEVED)
     said = replace(took, until="the report, as it says", seconds=load.interval)
-    await world.judge("A27-LRS-25", said, about)
+    await world.check("A27-LRS-25", said, about)
     await end(world)
     await stays.over()
 
@@ -88,7 +88,7 @@ def newest_of(world: World, cluster: str) -> LoadRequest | None:
 async def test_refused_again_and_again(world: World) -> None:
     served = apart(await world.endpoints(2))
     await world.serve(served)
-    await world.demand_served(world.sessions(20))
+    await world.require_served(world.sessions(20))
     await reported(world, balanced(served))
     mark = world.control.mark
     await lose_stream(world, ending(world, grpc.StatusCode.UNAVAILABLE))
@@ -97,11 +97,11 @@ async def test_refused_again_and_again(world: World) -> None:
     apart_by = AttemptSpacing(
         backoff=backoff, gaps=REFUSED - 1, needed=REFUSED - 1, allowance=timing.SEEN_LATE
     )
-    await world.judge("A27-LRS-26", tried, {"longer and longer": apart_by})
+    await world.check("A27-LRS-26", tried, {"longer and longer": apart_by})
     mark = world.control.mark
     accept_streams(world)
     await stream_accepted(world, since=mark)
-    await world.demand_served(world.sessions(20))
+    await world.require_served(world.sessions(20))
     await reported(world, balanced(served))
     mark, ended_at = world.control.mark, world.now
     await lose_stream(world, ending(world, grpc.StatusCode.UNAVAILABLE))
@@ -112,14 +112,14 @@ async def test_refused_again_and_again(world: World) -> None:
         "as after a first failure, or at once": Duration(most=first, allowance=timing.BELIEVED),
         "longer": Duration(least=first, most=timing.AFTER_OUTAGE, allowance=timing.BELIEVED),
     }
-    await world.judge("A27-LRS-27", took, choices)
+    await world.check("A27-LRS-27", took, choices)
 
 
 @scenario("A27-LRS-28", seconds=8, waits=True)
 async def test_nothing_to_tell(world: World) -> None:
     served = apart(await world.endpoints(2))
     await world.serve(served)
-    await world.demand_served(world.sessions(20))
+    await world.require_served(world.sessions(20))
     await reported(world, balanced(served))
     seen = await reports_until(world, SEVERAL, since=world.control.mark)
     choices = {
@@ -127,20 +127,22 @@ async def test_nothing_to_tell(world: World) -> None:
         "reports of zeros": ReportIntervals(least=SEVERAL, clusters=(CLUSTER,)),
         "none, or one": ReportIntervals(most=1),
     }
-    await world.judge("A27-LRS-28", seen, choices)
+    await world.check("A27-LRS-28", seen, choices)
 
 
 @scenario("A27-LRS-29", seconds=6, waits=True)
 async def test_last_cluster_that_goes(world: World) -> None:
     both = await two_clusters(world)
     await world.serve(both)
-    await world.demand_served(world.sessions(20))
+    await world.require_served(world.sessions(20))
     await reported(world, balanced(both))
     mark = world.control.mark
-    other, route = both.own("other"), replace(both.routes[-1], cluster="other")
+    other, route = both.get_cluster("other"), replace(both.routes[-1], cluster="other")
     await world.serve(XdsConfig(clusters=(other,), routes=(route,)))
     there = AllServedBy(other.addresses())
-    await world.rounds.demand(there, lambda: world.call(world.sessions(5)), why="routes lead there")
+    await world.rounds.require(
+        there, lambda: world.call(world.sessions(5)), why="routes lead there"
+    )
     await no_stream(world, since=mark)
     choices = {"ends": LoadStreamsKept(0), "stays": LoadStreamsKept(1)}
-    await world.judge("A27-LRS-29", load_reports(world), choices)
+    await world.check("A27-LRS-29", load_reports(world), choices)

@@ -79,28 +79,28 @@ async def test_asked_by_names(world: World) -> None:
     served = await two_clusters(world, is_other_reported=True)
     await world.serve(served)
     ask(world, "other")
-    early = await world.demand_served(world.sessions(20))
-    await world.demand_served(world.sessions(10), path=EMPTY)
+    early = await world.require_served(world.sessions(20))
+    await world.require_served(world.sessions(10), path=EMPTY)
     first = balanced(reporting(served, "other"))
-    await world.judge("A27-LRS-03", await reported(world, first), first)
+    await world.check("A27-LRS-03", await reported(world, first), first)
     begun = load_reports(world)
-    await world.judge("A27-LRS-01", begun, FirstRequestHasNode(node=NODE, load=False))
+    await world.check("A27-LRS-01", begun, FirstRequestHasNode(node=NODE, load=False))
     mark = world.control.mark
     ask(world, CLUSTER)
-    middle = await world.demand_served(world.sessions(5))
+    middle = await world.require_served(world.sessions(5))
     heeded = await next_reports(world, 1, since=mark, of=CLUSTER)
     mark = world.control.mark
-    await world.demand_served(world.sessions(5), path=EMPTY)
-    late = await world.demand_served(world.sessions(10))
+    await world.require_served(world.sessions(5), path=EMPTY)
+    late = await world.require_served(world.sessions(10))
     await next_reports(world, 1, since=mark)
-    await world.judge("A27-LRS-05", load_reports(world, since=mark), OnlyTheseReported((CLUSTER,)))
+    await world.check("A27-LRS-05", load_reports(world, since=mark), OnlyTheseReported((CLUSTER,)))
     made = len(early) + len(middle) + len(late)
     choices = {
         "told later": IssuedReported({CLUSTER: (made, made)}),
         "not told": IssuedReported({CLUSTER: (len(late), made - len(early))}),
     }
     seen = await reported(world, *choices.values()) if heeded else loads(world, choices["not told"])
-    await world.judge("A27-LRS-06", seen, choices)
+    await world.check("A27-LRS-06", seen, choices)
 
 
 @scenario("A27-LRS-02", seconds=1.5, waits=True)
@@ -108,14 +108,14 @@ async def test_asked_for_all(world: World) -> None:
     """Who does not say that it can be asked for all has been asked by names."""
     served = await two_clusters(world, is_other_reported=True)
     await world.serve(served)
-    await world.demand_served(world.sessions(20))
-    await world.demand_served(world.sessions(10), path=EMPTY)
+    await world.require_served(world.sessions(20))
+    await world.require_served(world.sessions(10), path=EMPTY)
     expected = balanced(served)
     seen = await reported(world, expected)
     told = load_reports(world).reports
     if told and OF_ALL not in told[0].features:
         raise Unsupported(f"the features of its node do not have {OF_ALL}")
-    await world.judge("A27-LRS-02", seen, expected)
+    await world.check("A27-LRS-02", seen, expected)
 
 
 @scenario("A27-LRS-04", "A27-LRS-18", seconds=1.5, waits=True)
@@ -123,10 +123,10 @@ async def test_unknown_name(world: World) -> None:
     served = apart(await world.endpoints(3))
     await world.serve(served)
     ask(world, "nobody knows it", CLUSTER)
-    await world.demand_served(world.sessions(20))
+    await world.require_served(world.sessions(20))
     expected = balanced(served)
-    await world.judge("A27-LRS-04", await reported(world, expected), expected)
-    await world.judge("A27-LRS-18", load_reports(world), NoEndpointLoad())
+    await world.check("A27-LRS-04", await reported(world, expected), expected)
+    await world.check("A27-LRS-18", load_reports(world), NoEndpointLoad())
 
 
 MANY = 1_000
@@ -153,36 +153,36 @@ async def test_long_calls(world: World) -> None:
     served = routed(*[limited(name, await world.endpoints(2)) for name in (PAST, SHORT, LONG)])
     await world.serve(served)
     for name in (PAST, SHORT, LONG):
-        await world.demand_served([{TO: name}] * 10)
+        await world.require_served([{TO: name}] * 10)
     long = await kept_open(world, 6, to=LONG)
     expected = balanced(served)
     seen = await reported(world, expected)
     exactly = issued_by(seen, expected, PAST, SHORT, LONG)
-    await world.judge("A27-LRS-20", seen, exactly)
+    await world.check("A27-LRS-20", seen, exactly)
     mark = world.control.mark
     ask(world, interval=timing.LONGER_REPORTS)
     short = await world.start([{TO: SHORT}] * ENOUGH_SHORT, pace=timing.REPORT_PACE)
     told = await next_reports(world, BETWEEN + 1, since=mark)
-    await judge_times(world, told)
+    await check_times(world, told)
     holds = in_progress(seen, expected, LONG)
-    await world.judge("A27-LRS-09", load_reports(world, only=told), holds)
+    await world.check("A27-LRS-09", load_reports(world, only=told), holds)
     choices = {"left out": OnlyTheseReported(()), "zeros": OnlyTheseReported((PAST,))}
-    await world.judge("A27-LRS-16", load_reports(world, only=told, of=PAST), choices)
+    await world.check("A27-LRS-16", load_reports(world, only=told, of=PAST), choices)
     await short.over()
     ask(world)
     await world.call([{TO: LONG, **KEPT_OPEN}] * 5, deadline=timing.HELD)
     lossy = balanced(served, lossy=True)
-    await world.judge("A27-LRS-11", await reported(world, lossy), lossy)
+    await world.check("A27-LRS-11", await reported(world, lossy), lossy)
     cancelled = await kept_open(world, 5, to=LONG)
     await cancelled.cancel()
     await cancelled.over()
     either = balanced(served, lossy=True, ends_alike=True)
-    await world.judge("A27-LRS-10", await reported(world, either), either)
+    await world.check("A27-LRS-10", await reported(world, either), either)
     await end(world)
     await long.over()
 
 
-async def judge_times(world: World, told: Sequence[LoadRequest]) -> None:
+async def check_times(world: World, told: Sequence[LoadRequest]) -> None:
     """Whether reports keep the interval, and tell how long it was.
 
     Raises:
@@ -199,7 +199,7 @@ async def judge_times(world: World, told: Sequence[LoadRequest]) -> None:
     asked = BETWEEN * timing.LONGER_REPORTS
     most = asked + timing.REPORTED
     keeps = Duration(least=asked - lag, most=most, allowance=timing.BELIEVED)
-    await world.judge("A27-LRS-07", took, keeps)
+    await world.check("A27-LRS-07", took, keeps)
     covered = sum(
         of.interval for report in told[1:] for of in report.clusters if of.cluster == SHORT
     )
@@ -207,7 +207,7 @@ async def judge_times(world: World, told: Sequence[LoadRequest]) -> None:
     took_about = Duration(
         least=took.seconds - lag, most=took.seconds + lag, allowance=timing.BELIEVED
     )
-    await world.judge("A27-LRS-08", said, took_about)
+    await world.check("A27-LRS-08", said, took_about)
 
 
 @scenario("A27-LRS-09", "A27-LRS-17", "A27-LRS-21", seconds=4, waits=True)
@@ -218,33 +218,33 @@ async def test_what_has_gone(world: World) -> None:
     again for another, counts twice with one client (grpc-go), and this is not about that.
     """
     before = apart(await world.endpoints(2), PLACES)
-    following = replace(apart(await world.endpoints(2), PLACES).own(), name="next")
+    following = replace(apart(await world.endpoints(2), PLACES).get_cluster(), name="next")
     following = replace(following.known_as("next-service"), policy=RoundRobin())
     after = XdsConfig(clusters=(following,), routes=(replace(before.routes[-1], cluster="next"),))
     expected = balanced(replace(after, clusters=(*before.clusters, *after.clusters)))
     await world.serve(before)
-    await world.demand_served(world.sessions(20))
+    await world.require_served(world.sessions(20))
     first = await kept_open(world, 5)
     await world.serve(after)
     every, make_calls = (
         EachServesSome(following.addresses()),
         partial(world.call, world.sessions(10)),
     )
-    await world.rounds.demand(every, make_calls, why="the route leads there")
+    await world.rounds.require(every, make_calls, why="the route leads there")
     second = await kept_open(world, ENOUGH_OPEN)
-    await judge_open(world, expected, "next", at=CLUSTER)
-    left = after.placed(*following.localities[:1])
+    await check_open(world, expected, "next", at=CLUSTER)
+    left = after.with_localities(*following.localities[:1])
     await world.serve(left)
     await world.attempts.quiet_from_now(why="the update is applied by then")
     mark = world.control.mark
     told = load_reports(world, only=await next_reports(world, 1, since=mark))
     holds = in_progress(loads(world, expected), expected, "next")
-    await world.judge("A27-LRS-09", told, holds)
+    await world.check("A27-LRS-09", told, holds)
     await end(world)
     await first.over()
     await second.over()
-    await world.judge("A27-LRS-21", await reported(world, expected), expected)
-    await world.judge("A27-LRS-17", load_reports(world), LoadStreamsStarted(1))
+    await world.check("A27-LRS-21", await reported(world, expected), expected)
+    await world.check("A27-LRS-17", load_reports(world), LoadStreamsStarted(1))
 
 
 PLACES = ("one", "two")
@@ -253,13 +253,13 @@ ENOUGH_OPEN = draws_to_meet_all([1 / len(PLACES)] * len(PLACES))
 """Open calls of which each locality has some."""
 
 
-async def judge_open(world: World, wanted: LoadMatches, used: str, *, at: str) -> None:
+async def check_open(world: World, wanted: LoadMatches, used: str, *, at: str) -> None:
     """Whether the report that tells of one more call has what is open at a cluster."""
-    await world.demand_served(world.sessions(1))
+    await world.require_served(world.sessions(1))
     seen = loads(world, wanted)
     await reported(world, issued_by(seen, wanted, used))
     holds = in_progress(seen, wanted, at)
-    await world.judge("A27-LRS-09", newest_report(world), holds)
+    await world.check("A27-LRS-09", newest_report(world), holds)
 
 
 def issued_by(seen: Loads, wanted: LoadMatches, *clusters: str) -> IssuedReported:
@@ -285,32 +285,32 @@ def in_progress(seen: Loads, wanted: LoadMatches, cluster: str) -> RequestsInPro
 async def test_lrs_server_that_comes_and_goes(world: World) -> None:
     """Another cluster is reported when it goes, so that there are reports to look at."""
     both = await two_clusters(world, is_other_reported=True)
-    alone = replace(both, clusters=(both.own(),), routes=both.routes[-1:])
+    alone = replace(both, clusters=(both.get_cluster(),), routes=both.routes[-1:])
     await world.serve(reporting(alone))
-    await world.demand_served(world.sessions(20))
+    await world.require_served(world.sessions(20))
     await world.attempts.quiet_from_now(why="the cluster names no load reporting server")
-    await world.judge("A27-LRS-12", load_reports(world), LoadStreamsStarted(0))
+    await world.check("A27-LRS-12", load_reports(world), LoadStreamsStarted(0))
     await world.serve(alone)
     await load_stream(world)
     some = IssuedReported({CLUSTER: (1, MANY)})
 
     async def told() -> Loads:
-        await world.demand_served(world.sessions(5))
+        await world.require_served(world.sessions(5))
         return await reported(world, some)
 
     seen = await waits.until(told, partial(fits, some), within=timing.APPLY)
-    await world.judge("A27-LRS-13", seen.seen, some)
+    await world.check("A27-LRS-13", seen.seen, some)
     await world.serve(reporting(both, "other"))
 
     async def one_report() -> LoadReports:
         mark = world.control.mark
-        await world.demand_served(world.sessions(5))
-        await world.demand_served(world.sessions(5), path=EMPTY)
+        await world.require_served(world.sessions(5))
+        await world.require_served(world.sessions(5), path=EMPTY)
         return load_reports(world, only=await next_reports(world, 1, since=mark, of="other"))
 
     other = OnlyTheseReported(("other",))
     seen = await waits.until(one_report, partial(fits, other), within=timing.APPLY)
-    await world.judge("A27-LRS-23", seen.seen, other)
+    await world.check("A27-LRS-23", seen.seen, other)
 
 
 async def stopped(world: World) -> None:
@@ -338,24 +338,24 @@ async def test_stream_that_ends(world: World, way: Way) -> None:
     """
     served = apart(await world.endpoints(3))
     await world.serve(served)
-    await world.demand_served(world.sessions(20))
+    await world.require_served(world.sessions(20))
     expected = balanced(served)
-    await world.judge("A27-LRS-15", await reported(world, expected), expected)
+    await world.check("A27-LRS-15", await reported(world, expected), expected)
     mark = world.control.mark
     await lose_stream(world, way(world))
     accept_streams(world)
-    await world.demand_served(world.sessions(30))
+    await world.require_served(world.sessions(30))
     await stream_accepted(world, since=mark)
     told = await next_reports(world, 1, since=mark)
-    await world.judge("A27-LRS-14", load_reports(world, only=told), OnlyTheseReported((CLUSTER,)))
+    await world.check("A27-LRS-14", load_reports(world, only=told), OnlyTheseReported((CLUSTER,)))
     begun = load_reports(world, since=mark)
-    await world.judge("A27-LRS-01", begun, FirstRequestHasNode(node=NODE))
+    await world.check("A27-LRS-01", begun, FirstRequestHasNode(node=NODE))
     choices = {
         "asked anew": FirstRequestHasNode(node=NODE, load=False),
         "goes on": FirstRequestHasNode(node=NODE, load=True),
     }
-    await world.judge("A27-LRS-22", begun, choices)
-    await world.judge("A27-LRS-15", await reported(world, expected), expected)
+    await world.check("A27-LRS-22", begun, choices)
+    await world.check("A27-LRS-15", await reported(world, expected), expected)
 
 
 @scenario("A27-LRS-24", seconds=2, waits=True)
@@ -366,15 +366,15 @@ async def test_cluster_that_changes(world: World) -> None:
     twice with one client (grpc-go).
     """
     ring = apart(await world.endpoints(3))
-    turns, wanted = ring.balanced_by(RoundRobin()), balanced(ring)
+    turns, wanted = ring.with_policy(RoundRobin()), balanced(ring)
     session = [{SESSION: "same"}] * 24
     every = EachServesSome(ring.addresses())
     for served, expected in ((ring, OneEndpoint()), (turns, every), (ring, OneEndpoint())):
         await world.serve(served)
         make_calls = partial(world.call, session, concurrency=1)
-        await world.rounds.demand(expected, make_calls, why="the policy was served")
+        await world.rounds.require(expected, make_calls, why="the policy was served")
         await reported(world, wanted)
-    await world.judge("A27-LRS-24", load_reports(world), LoadStreamsStarted(1))
+    await world.check("A27-LRS-24", load_reports(world), LoadStreamsStarted(1))
 
 
 @scenario("A27-LRS-19", needs=("channels",), seconds=1.5, waits=True)
@@ -382,8 +382,8 @@ async def test_two_channels(world: World) -> None:
     served = apart(await world.endpoints(3))
     await world.serve(served)
     other = await world.channels.open()
-    await world.demand_served(world.sessions(20))
-    await world.demand_served(world.sessions(20), channel=other)
+    await world.require_served(world.sessions(20))
+    await world.require_served(world.sessions(20), channel=other)
     await reported(world, balanced(served))
     choices = {"one": LoadStreamsStarted(1), "one each": LoadStreamsStarted(2)}
-    await world.judge("A27-LRS-19", load_reports(world), choices)
+    await world.check("A27-LRS-19", load_reports(world), choices)

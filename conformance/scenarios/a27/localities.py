@@ -7,8 +7,8 @@ import pytest
 from conformance import timing
 from conformance.judging.declaration import case, scenario
 from conformance.judging.expectations import AllServedBy, AttemptCount
-from conformance.scenarios.helpers.localities import LocalityUpdates, judge_below, judge_lines
-from conformance.scenarios.helpers.priorities import judge_kept
+from conformance.scenarios.helpers.localities import LocalityUpdates, check_below, check_lines
+from conformance.scenarios.helpers.priorities import check_kept
 from conformance.world import World
 from conformance.xds_config.config import one_cluster
 from conformance.xds_config.endpoints import Endpoint, Locality
@@ -40,7 +40,7 @@ FIFTY = " ".join(f"a{number}" for number in range(50))
     ],
 )
 async def test_lists(world: World, clause: str, lines: tuple[str, ...]) -> None:
-    await judge_lines(world, clause, lines)
+    await check_lines(world, clause, lines)
 
 
 @pytest.mark.parametrize(
@@ -54,8 +54,8 @@ async def test_lists(world: World, clause: str, lines: tuple[str, ...]) -> None:
 )
 @scenario("A42-FAIL-03")
 async def test_priorities(world: World, clause: str, line: str) -> None:
-    made = await judge_lines(world, clause, (line,))
-    await judge_below(world, "A42-FAIL-03", made, line)
+    made = await check_lines(world, clause, (line,))
+    await check_below(world, "A42-FAIL-03", made, line)
 
 
 @scenario("A27-PRIO-12", seconds=0.5)
@@ -68,12 +68,12 @@ async def test_one_locality_in_two_priorities(world: World) -> None:
     ]
     await world.serve(one_cluster(localities, policy=RoundRobin()))
     calls = await world.call(world.sessions(AFTERWARDS))
-    await world.judge("A27-PRIO-12", calls, AllServedBy((first.address,)))
+    await world.check("A27-PRIO-12", calls, AllServedBy((first.address,)))
     await first.set_mode(Close())
     await first.kill()
     at_second = AllServedBy((second.address,))
-    calls = await world.until(at_second, partial(world.call, world.sessions(AFTERWARDS)))
-    await world.judge("A27-PRIO-12", calls, at_second)
+    calls = await world.eventually(at_second, partial(world.call, world.sessions(AFTERWARDS)))
+    await world.check("A27-PRIO-12", calls, at_second)
 
 
 @scenario("A37-FAILOVER-11", "A42-SUB-14")
@@ -86,15 +86,15 @@ async def test_priorities_that_change_places(world: World) -> None:
     made = await LocalityUpdates.begin(world, "A | b c")
     used = made.member("b")
     await world.serve(made.served("A | b"))
-    await made.judge(world, "A37-FAILOVER-11", "A | b")
+    await made.check(world, "A37-FAILOVER-11", "A | b")
     before = world.now
     for number, line in enumerate(("A | b c", "b c | A", "b | A")):
         await world.serve(made.served(line))
-        await made.judge(world, "A37-FAILOVER-11", line)
+        await made.check(world, "A37-FAILOVER-11", line)
         if not number:
-            await judge_kept(world, used, since=before)
+            await check_kept(world, used, since=before)
     tried = AttemptCount(most={used.address: 1})
-    await world.judge("A37-FAILOVER-11", world.attempts.seen(used), tried)
+    await world.check("A37-FAILOVER-11", world.attempts.seen(used), tried)
 
 
 @scenario("A27-PRIO-10", "A27-PRIO-11", seconds=1.5)
@@ -104,16 +104,16 @@ async def test_locality_in_use_that_joins_a_failed_one(world: World) -> None:
     used, make_calls = made.member("b"), partial(world.call, world.sessions(5))
     at_it = AllServedBy((used.address,))
     await world.serve(made.served("A | b"))
-    await world.rounds.demand(at_it, make_calls, why="the priority above has failed")
+    await world.rounds.require(at_it, make_calls, why="the priority above has failed")
     await used.set_mode(Hold())
     running = await world.start(world.sessions(MEANWHILE), pace=timing.SOAK_PACE)
     await world.serve(made.served("A b"))
     await world.attempts.quiet_from_now(used, count=2, why="requests meet what is not connected")
     await used.set_mode(Serve())
-    await world.judge("A27-PRIO-10", await running.over(), at_it)
-    await world.judge("A27-PRIO-10", await world.call(world.sessions(AFTERWARDS)), at_it)
+    await world.check("A27-PRIO-10", await running.over(), at_it)
+    await world.check("A27-PRIO-10", await world.call(world.sessions(AFTERWARDS)), at_it)
     choices = {
         "kept": AttemptCount(most={used.address: 1}),
         "made anew": AttemptCount(least={used.address: 2}),
     }
-    await world.judge("A27-PRIO-11", world.attempts.seen(used), choices)
+    await world.check("A27-PRIO-11", world.attempts.seen(used), choices)

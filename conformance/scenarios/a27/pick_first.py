@@ -29,16 +29,16 @@ def listed(members: Sequence[Member]) -> XdsConfig:
     return with_raw_clusters(served, BY_PICK_FIRST.of(served.cluster()))
 
 
-async def judge_served(world: World, before: Sequence[Member], serving: Member) -> None:
+async def check_served(world: World, before: Sequence[Member], serving: Member) -> None:
     """Judge that requests are served at the last address, which fails in its turn once more."""
-    await world.attempts.demand_one(before[-1], why="those before it fail")
+    await world.attempts.require_one(before[-1], why="those before it fail")
     why = "its turn has come, or its backoff is over"
     await world.attempts.quiet_from_now(serving, why=why, seconds=timing.A_FEW_BACKOFFS)
     await serving.set_mode(Serve())
     there = AllServedBy((serving.address,))
     make_calls = partial(world.call, world.sessions(5), deadline=timing.EVENT)
-    calls = await world.rounds.until(there, make_calls, within=timing.BACKOFFS)
-    await world.judge("A62-RETRY-01", calls, there)
+    calls = await world.rounds.eventually(there, make_calls, within=timing.BACKOFFS)
+    await world.check("A62-RETRY-01", calls, there)
 
 
 @scenario("A62-RETRY-01", seconds=9, waits=True)
@@ -48,10 +48,10 @@ async def test_new_list_during_a_backoff(world: World) -> None:
     before = await endpoints(world, *[Close(after=timing.CONNECTION_DELAY)] * BEFORE)
     await world.serve(listed([serving]))
     await world.start(world.sessions(1))
-    await world.attempts.demand_count(serving, 2, why="its first backoff is over")
+    await world.attempts.require_count(serving, 2, why="its first backoff is over")
     await world.attempts.quiet_from_now(serving, why="the client has seen the failure by then")
     await world.serve(listed([*before, serving]))
-    await judge_served(world, before, serving)
+    await check_served(world, before, serving)
 
 
 @scenario("A62-RETRY-01", seconds=7, waits=True)
@@ -61,9 +61,9 @@ async def test_new_list_during_an_attempt(world: World) -> None:
     before = await endpoints(world, *[Close(after=timing.CONNECTION_DELAY)] * BEFORE)
     await world.serve(listed([serving]))
     await world.start(world.sessions(1))
-    await world.attempts.demand_count(serving, why="a request came")
+    await world.attempts.require_count(serving, why="a request came")
     await world.serve(listed([*before, serving]))
     why = "a client without Happy Eyeballs goes on with its attempt"
     await world.attempts.quiet_from_now(before[0], why=why, seconds=timing.MOMENTS)
     await fail(serving)
-    await judge_served(world, before, serving)
+    await check_served(world, before, serving)

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from conformance.judging.declaration import scenario
 from conformance.judging.expectations import NoAttempts
 from conformance.scenarios.helpers.aggregates import aggregate_config, deploy, leaf
-from conformance.scenarios.helpers.leaf_positions import judge_each
+from conformance.scenarios.helpers.leaf_positions import check_each
 from conformance.world import World
 from conformance.xds_config.clusters import Cluster
 from conformance.xds_config.trees import subscriptions_of
@@ -31,17 +31,17 @@ async def test_not_asked_for(world: World) -> None:
     world.plane.script.send_unsolicited(Kind.CLUSTER, Kind.ENDPOINTS)
     planted = await deploy(world, direct=("b", "d"))
     members = await world.endpoints(4)
-    d, moved = planted.served.own("d"), renamed("d", members[:1], version="later")
+    d, moved = planted.served.get_cluster("d"), renamed("d", members[:1], version="later")
     a, e, other = (leaf(name, [member]) for name, member in zip("aee", members[1:], strict=True))
     for own, behind, is_first in ((d, e, True), (moved, other, False)):
         mine = (cluster for cluster in planted.served.clusters if cluster.name != "d")
         served = replace(planted.served, clusters=(a, *mine, own, behind))
         await world.serve(served)
-        await judge_each(world, "A27-CDS-08", served, "b", "d", lasts=True)
+        await check_each(world, "A27-CDS-08", served, "b", "d", lasts=True)
         expected = subscriptions_of(served, "ENDPOINTS", ever=is_first)
-        await world.judge("A27-CDS-08", await world.control.asked_until(expected), expected)
+        await world.check("A27-CDS-08", await world.control.asked_until(expected), expected)
     quiet = await world.attempts.quiet(*members[1:], why="Clusters came that nobody asked for")
-    await world.judge("A27-CDS-08", quiet, NoAttempts())
+    await world.check("A27-CDS-08", quiet, NoAttempts())
 
 
 @scenario("A27-CDS-09")
@@ -56,4 +56,4 @@ async def test_other_names(world: World) -> None:
         ]
         served = aggregate_config((ASKED,), made)
         await world.serve(served)
-        await judge_each(world, "A27-CDS-09", served, ASKED, lasts=True)
+        await check_each(world, "A27-CDS-09", served, ASKED, lasts=True)

@@ -33,17 +33,17 @@ async def test_weights(world: World, weights: tuple[int, int]) -> None:
     second = single_locality(
         await world.addresses(1), name="other", path=EMPTY, policy=RoundRobin()
     )
-    clusters = (first.own().name, second.own().name)
+    clusters = (first.get_cluster().name, second.get_cluster().name)
     split = Route(BY_SESSION, weighted_clusters=dict(zip(clusters, weights, strict=True)))
     try:
         await world.serve(merge(replace(first, routes=(split,)), second))
         calls = await world.call(world.sessions(REQUESTS))
     except ResourceRejected as refused:
         answer = Answer(kind="RDS", version="", acked=False, error_detail=str(refused))
-        await world.judge("A28-SPLIT-01", answer, AckedOrNacked(acked=False))
+        await world.check("A28-SPLIT-01", answer, AckedOrNacked(acked=False))
         return
     addresses = (*first.addresses(), *second.addresses())
     shares = {
         where: (weight, sum(weights)) for where, weight in zip(addresses, weights, strict=True)
     }
-    await world.judge("A28-SPLIT-01", calls, Proportions(shares))
+    await world.check("A28-SPLIT-01", calls, Proportions(shares))

@@ -30,13 +30,13 @@ async def test_one_failed_and_one_connecting(world: World) -> None:
     await world.serve(made.served("A b"))
     watched = await world.states.watch()
     waiting = await world.start(world.sessions(5))
-    await world.attempts.demand_count(held, why="its locality is listed")
-    await world.attempts.demand_count(made.member("A"), 2, why="it closes what it accepts")
+    await world.attempts.require_count(held, why="its locality is listed")
+    await world.attempts.require_count(made.member("A"), 2, why="it closes what it accepts")
     calls = await world.call(world.sessions(5), deadline=timing.HELD)
-    await world.judge("A28-TARGET-01", calls, WAITS)
-    await world.judge("A28-TARGET-01", world.states.told(watched), EndsInState(("CONNECTING",)))
+    await world.check("A28-TARGET-01", calls, WAITS)
+    await world.check("A28-TARGET-01", world.states.told(watched), EndsInState(("CONNECTING",)))
     await held.set_mode(Serve())
-    await world.judge("A28-TARGET-01", await waiting.over(), AllServedBy((held.address,)))
+    await world.check("A28-TARGET-01", await waiting.over(), AllServedBy((held.address,)))
 
 
 # Where requests of localities that rest have nobody connect, they wait until their time is over.
@@ -50,7 +50,7 @@ async def test_localities_that_rest(world: World) -> None:
     await world.serve(with_raw_clusters(served, RESTING.of(served.cluster())))
     watched = await world.states.watch()
     both, make_calls = EachServesSome(served.addresses()), partial(world.call, world.sessions(20))
-    await world.rounds.demand(both, make_calls, why="they serve")
+    await world.rounds.require(both, make_calls, why="they serve")
     told = len(watched.states)
     for member in members:
         await member.kill()
@@ -59,6 +59,8 @@ async def test_localities_that_rest(world: World) -> None:
     if not states.states:  # who has the one again before it loses the other is READY all along
         states = world.states.told(watched, since=told - 1)
     choices = {"IDLE": EndsInState(("IDLE",)), "connects": EndsInState(("CONNECTING", "READY"))}
-    await world.judge("A62-TARGET-01", states, choices)
+    await world.check("A62-TARGET-01", states, choices)
     there = AllServedBy(served.addresses())
-    await world.judge("A62-TARGET-02", await world.rounds.until_it_lasts(there, make_calls), there)
+    await world.check(
+        "A62-TARGET-02", await world.rounds.eventually_stable(there, make_calls), there
+    )

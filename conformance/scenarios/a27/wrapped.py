@@ -18,13 +18,13 @@ async def test_in_an_update(world: World) -> None:
     """With another name of the cluster, so that a new route, Cluster and endpoints come."""
     here, there = await world.addresses(2)
     await world.serve(single_locality([here], policy=RoundRobin()))
-    await world.demand_served(world.sessions(5))
+    await world.require_served(world.sessions(5))
     if FEATURE not in features(world):
         raise Unsupported(f"the features of its node do not have {FEATURE}")
     world.plane.script.wrap_in_resource(*Kind)
     await world.serve(single_locality([there], name="another", policy=RoundRobin()))
     at_the_other, make_calls = AllServedBy((there,)), partial(world.call, world.sessions(5))
-    await world.judge("A27-ADS-01", await world.until(at_the_other, make_calls), at_the_other)
+    await world.check("A27-ADS-01", await world.eventually(at_the_other, make_calls), at_the_other)
 
 
 def features(world: World) -> set[str]:

@@ -63,19 +63,19 @@ async def test_limits(world: World) -> None:
         Locality((Endpoint(member.address),), f"locality-{member.port}") for member in members
     ]
     clusters = [limited(name, members, *of) for name, (_, of) in LIMITS.items()]
-    served = routed(*(cluster.placed(*places) for cluster in clusters))
+    served = routed(*(cluster.with_localities(*places) for cluster in clusters))
     await world.serve(served)
     await connected(world, *(name for name in LIMITS if name != "zero"))
     streams = Streams(world)
     begun = {name: await streams.begin(name, MORE_THAN_THOSE) for name in LIMITS}
     short = await calls_to(world, "zero")
     for name, (clause, _) in LIMITS.items():
-        await world.judge(clause, begun[name], admits(served, name))
+        await world.check(clause, begun[name], admits(served, name))
         beyond = Calls(tuple(call for call in begun[name] if call.status != OPEN))
         for refused in (EndsWith("UNAVAILABLE"), Fails()):
-            await world.judge("A32-CB-02", beyond, refused)
+            await world.check("A32-CB-02", beyond, refused)
     for refused in (EndsWith("UNAVAILABLE"), Fails()):
-        await world.judge("A32-CB-07", Calls((*begun["zero"], *short)), refused)
+        await world.check("A32-CB-07", Calls((*begun["zero"], *short)), refused)
 
 
 @scenario(needs=("kept_open",), seconds=2)
@@ -97,7 +97,7 @@ async def test_a_thousand(world: World, clause: str, limits: tuple[Threshold | i
     together = await streams.begin_together("c", 1000)
     one_by_one = await streams.begin("c", 30)
     last = await streams.begin_together("c", 70)
-    await world.judge(clause, Calls((*together, *one_by_one, *last)), admits(served, "c"))
+    await world.check(clause, Calls((*together, *one_by_one, *last)), admits(served, "c"))
 
 
 @scenario("A32-CB-09")
@@ -106,8 +106,8 @@ async def test_other_limits(world: World) -> None:
     served = routed(limited("c", members, Threshold(None, others=0)))
     await world.serve(served)
     expected = EachServesSome(served.addresses())
-    calls = await world.until(expected, lambda: calls_to(world, "c", 12))
-    await world.judge("A32-CB-09", calls, expected)
+    calls = await world.eventually(expected, lambda: calls_to(world, "c", 12))
+    await world.check("A32-CB-09", calls, expected)
 
 
 @scenario("A32-CB-22", needs=("kept_open",))
@@ -119,7 +119,7 @@ async def test_without_load_reports(world: World) -> None:
     await connected(world, "silent", "reported")
     streams = Streams(world)
     for name in ("reported", "silent"):
-        await world.judge("A32-CB-22", await streams.begin(name, 5), admits(served, name))
+        await world.check("A32-CB-22", await streams.begin(name, 5), admits(served, name))
 
 
 @scenario(
@@ -144,7 +144,7 @@ async def test_after_the_end(world: World) -> None:
     clauses = ("A32-CB-10", "A32-CB-11", "A32-CB-12", "A32-CB-12", "A32-CB-15")
     for name, clause in zip(names, clauses, strict=True):
         expected = admits(served, name, in_flight=2)
-        await world.judge(clause, await streams.take(name, expected), expected)
+        await world.check(clause, await streams.take(name, expected), expected)
 
 
 @scenario("A32-CB-13", needs=("kept_open",))
@@ -154,12 +154,12 @@ async def test_after_a_lost_connection(world: World) -> None:
     await world.serve(served)
     why = "both serve"
     reached = EachServesSome(served.addresses())
-    await world.rounds.demand(reached, lambda: calls_to(world, "c", 6), why=why)
+    await world.rounds.require(reached, lambda: calls_to(world, "c", 6), why=why)
     streams = Streams(world)
     await streams.fill("c", 6)
     lost = await streams.lost(members[0])
     expected = admits(served, "c", in_flight=6 - lost)
-    await world.judge("A32-CB-13", await streams.take("c", expected), expected)
+    await world.check("A32-CB-13", await streams.take("c", expected), expected)
 
 
 @scenario("A32-CB-14", needs=("cancel",), seconds=1)
@@ -170,14 +170,14 @@ async def test_waiting(world: World) -> None:
     await world.serve(served)
     (first, second, third) = [{**session, TO: "c"} for session in world.sessions(3)]
     waits = await world.start([first])
-    await world.attempts.demand_count(member, why="a request waits for it")
+    await world.attempts.require_count(member, why="a request waits for it")
     beside = await world.start([second], deadline=timing.HELD)
-    await world.judge("A32-CB-14", await beside.over(), EndsWith("DEADLINE_EXCEEDED"))
+    await world.check("A32-CB-14", await beside.over(), EndsWith("DEADLINE_EXCEEDED"))
     await waits.cancel()
-    await world.judge("A32-CB-14", await waits.over(), EndsWith("CANCELLED"))
+    await world.check("A32-CB-14", await waits.over(), EndsWith("CANCELLED"))
     after = await world.start([third])
     await member.set_mode(Serve())
-    await world.judge("A32-CB-14", await after.over(), AllServedBy((member.address,)))
+    await world.check("A32-CB-14", await after.over(), AllServedBy((member.address,)))
 
 
 @scenario("A32-CB-26", needs=("kept_open", "wait_for_ready"), seconds=0.7)
@@ -191,7 +191,7 @@ async def test_waiting_for_readiness_at_the_limit(world: World) -> None:
         "fails": EndsWith("UNAVAILABLE"),
         "waits": EndsWith("DEADLINE_EXCEEDED"),
     }
-    await world.judge("A32-CB-26", await waits.over(), choices)
+    await world.check("A32-CB-26", await waits.over(), choices)
 
 
 @scenario("A32-CB-16", "A32-CB-17", needs=("kept_open", "cancel"))
@@ -211,23 +211,23 @@ async def test_limit_that_changes(world: World) -> None:
         await streams.fill(name, 3)
     await world.serve(after)
     expected = admits(after, "freed", in_flight=3)
-    await world.judge("A32-CB-17", await streams.take("freed", expected, most=9), expected)
+    await world.check("A32-CB-17", await streams.take("freed", expected, most=9), expected)
     by = {"A32": admits(after, "raised", in_flight=3), "envoy": admits(after, "raised")}
-    own = world.bench.own("A32-CB-17", by)
-    await world.judge("A32-CB-17", await streams.take("raised", own), by)
+    own = world.checks.own("A32-CB-17", by)
+    await world.check("A32-CB-17", await streams.take("raised", own), by)
     by = {"A32": admits(after, "lowered", in_flight=5), "envoy": admits(after, "lowered")}
-    own = world.bench.own("A32-CB-16", by)
+    own = world.checks.own("A32-CB-16", by)
     if own.room:
-        await world.judge("A32-CB-16", await streams.take("lowered", own), by)
+        await world.check("A32-CB-16", await streams.take("lowered", own), by)
         return
-    await world.judge("A32-CB-16", await streams.until_refused("lowered"), by)
+    await world.check("A32-CB-16", await streams.until_refused("lowered"), by)
     for in_flight in (4, 3):
         await streams.end("lowered")
         full = admits(after, "lowered", in_flight=in_flight)
-        await world.judge("A32-CB-16", await streams.begin("lowered"), full)
+        await world.check("A32-CB-16", await streams.begin("lowered"), full)
     await streams.end("lowered")
     expected = admits(after, "lowered", in_flight=2)
-    await world.judge("A32-CB-16", await streams.take("lowered", expected), expected)
+    await world.check("A32-CB-16", await streams.take("lowered", expected), expected)
 
 
 @scenario("A32-CB-18", needs=("kept_open",))
@@ -241,14 +241,14 @@ async def test_updates_of_endpoints_and_policy(world: World) -> None:
     await streams.fill("c", 3)
     served = routed(limited("c", members, 3))
     await world.serve(served)
-    await world.attempts.demand_count(members[1], why="it is listed now")
+    await world.attempts.require_count(members[1], why="it is listed now")
     expected = admits(served, "c", in_flight=3)
-    await world.judge("A32-CB-18", await streams.take("c", expected), expected)
+    await world.check("A32-CB-18", await streams.take("c", expected), expected)
     served = routed(replace(limited("c", members, 4), policy=RingHash()))
     await world.serve(served)
     by = {"A32": admits(served, "c", in_flight=3), "envoy": admits(served, "c")}
-    own = world.bench.own("A32-CB-18", by)
-    await world.judge("A32-CB-18", await streams.take("c", own), by)
+    own = world.checks.own("A32-CB-18", by)
+    await world.check("A32-CB-18", await streams.take("c", own), by)
 
 
 @scenario("A32-CB-19", "A32-CB-20", needs=("kept_open",))
@@ -263,12 +263,12 @@ async def test_names(world: World) -> None:
     streams = Streams(world)
     for name in ("b", "c"):
         expected = admits(served, name)
-        await world.judge("A32-CB-20", await streams.take(name, expected), expected)
+        await world.check("A32-CB-20", await streams.take(name, expected), expected)
     await streams.fill("renamed", 3)
     served = routed(*shared, limited("renamed", members, 3, service_name="new"))
     await world.serve(served)
     expected = admits(served, "renamed")
-    await world.judge("A32-CB-19", await streams.take("renamed", expected), expected)
+    await world.check("A32-CB-19", await streams.take("renamed", expected), expected)
 
 
 @scenario("A32-CB-21", needs=("kept_open", "channels"))
@@ -281,11 +281,11 @@ async def test_channels(world: World) -> None:
     streams = Streams(world)
     await streams.fill("c", 2, channel=first)
     expected = admits(served, "c", in_flight=2)
-    await world.judge("A32-CB-21", await streams.take("c", expected, channel=second), expected)
+    await world.check("A32-CB-21", await streams.take("c", expected, channel=second), expected)
     full = admits(served, "c", in_flight=3)
-    await world.judge("A32-CB-21", await streams.begin("c", channel=first), full)
+    await world.check("A32-CB-21", await streams.begin("c", channel=first), full)
     await streams.end("c")
-    await world.judge("A32-CB-21", await streams.take("c", expected, channel=second), expected)
+    await world.check("A32-CB-21", await streams.take("c", expected, channel=second), expected)
 
 
 @scenario("A32-CB-23", "A32-CB-24", needs=("kept_open",), seconds=1.5, waits=True)
@@ -300,7 +300,7 @@ async def test_load_report(world: World) -> None:
     await world.serve(served)
     there = AllServedBy(served.addresses())
     why = "nothing is dropped any more"
-    await world.rounds.demand(there, lambda: calls_to(world, "both", 1), why=why)
+    await world.rounds.require(there, lambda: calls_to(world, "both", 1), why=why)
     by_category = failed(world, "both")
     streams = Streams(world)
     for name in ("plain", "both"):
@@ -311,5 +311,5 @@ async def test_load_report(world: World) -> None:
         "both": {"a-category": by_category, "": failed(world, "both") - by_category},
     }
     totals, each = DropsReported(drops=drops, totals=True), DropsReported(drops=drops)
-    await world.judge("A32-CB-23", await reported(world, totals), totals)
-    await world.judge("A32-CB-24", await reported(world, each), each)
+    await world.check("A32-CB-23", await reported(world, totals), totals)
+    await world.check("A32-CB-24", await reported(world, each), each)

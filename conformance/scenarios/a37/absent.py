@@ -8,13 +8,13 @@ from conformance.scenarios.helpers.aggregates import Shape, calls_to, deploy, in
 from conformance.scenarios.helpers.leaf_positions import (
     ROOTS,
     TREES,
+    check_each,
     each_position,
-    judge_each,
     lose_before_x,
     require_subscribed,
     without_one,
 )
-from conformance.scenarios.helpers.resource_timeout import judge_time, started, waiting_for_all
+from conformance.scenarios.helpers.resource_timeout import check_time, started, waiting_for_all
 from conformance.world import World
 from conformance.xds_config.bootstrap import VARIABLE, bootstrap
 from conformance.xds_config.broken import without_resources
@@ -56,12 +56,12 @@ async def test_clusters(world: World) -> None:
     for root, calls in waiting.items():
         clause = CLAUSES.get(root, "A37-TROUBLE-01")
         expected = at_the_first(lacks, root) if root in CLAUSES else without_one(lacks, root)
-        await world.judge(clause, await calls.over(), expected)
+        await world.check(clause, await calls.over(), expected)
     await world.control.serve(planted.served, unheard=True)
-    await judge_each(world, "A37-TROUBLE-10", planted.served, *ROOTS, "none", DIRECT)
-    world.bench.turn_to("A57-TIMER-01")
-    world.bench.demand("A37-TROUBLE-04")
-    await judge_time(world, Kind.CLUSTER, missing, waiting.values())
+    await check_each(world, "A37-TROUBLE-10", planted.served, *ROOTS, "none", DIRECT)
+    world.checks.turn_to("A57-TIMER-01")
+    world.checks.require("A37-TROUBLE-04")
+    await check_time(world, Kind.CLUSTER, missing, waiting.values())
 
 
 @scenario(
@@ -80,13 +80,13 @@ async def test_endpoints(world: World) -> None:
     waiting = await waiting_for_all(world, Kind.ENDPOINTS, lacks)
     for root, calls in waiting.items():
         clause = "A37-TROUBLE-20" if root in {"only-m", DIRECT} else "A37-TROUBLE-19"
-        await world.judge(clause, await calls.over(), at_the_first(lacks, root))
+        await world.check(clause, await calls.over(), at_the_first(lacks, root))
     timed = [waiting[root] for root in ("first-m", "only-m", DIRECT)]
-    await judge_time(world, Kind.ENDPOINTS, ("first-x", "only-x", DIRECT), timed)
+    await check_time(world, Kind.ENDPOINTS, ("first-x", "only-x", DIRECT), timed)
     failed = await lose_before_x(world, planted)
-    await judge_each(world, "A37-TROUBLE-19", lacks, "middle-m", failed=failed)
+    await check_each(world, "A37-TROUBLE-19", lacks, "middle-m", failed=failed)
     await world.control.serve(planted.served, unheard=True)
-    await judge_each(world, "A37-TROUBLE-30", planted.served, *ROOTS, DIRECT, failed=failed)
+    await check_each(world, "A37-TROUBLE-30", planted.served, *ROOTS, DIRECT, failed=failed)
 
 
 @scenario("A37-TROUBLE-28", seconds=16, absence=True)
@@ -94,22 +94,22 @@ async def test_service_name(world: World) -> None:
     """The first leaf is in use when it gets another one, and stays so until that is missing."""
     planted = await deploy(world, {"m": "x b"})
     await in_use(world, planted.served, "m")
-    x = planted.served.own("x")
+    x = planted.served.get_cluster("x")
     renamed = x.known_as("never-sent")
     then = without_resources(with_clusters(planted.served, renamed), Kind.ENDPOINTS, "never-sent")
     count = round(timing.UNTIL_THEN / timing.PACE)
     meanwhile = await world.start([{TO: "m"}] * count, pace=timing.PACE)
     await world.serve(then, unheard=True)  # Envoy says nothing before it uses the new name
     before = at_the_first(planted.served, "m")
-    await world.judge("A37-TROUBLE-28", await meanwhile.over(), before)
+    await world.check("A37-TROUBLE-28", await meanwhile.over(), before)
     await world.attempts.quiet_from_now(
         *planted.members["b"],
         why="the leaf before it may be missing",
         seconds=timing.NO_SUCH_RESOURCE,
     )
     expected = at_the_first(then, "m")
-    calls = await world.until(expected, partial(calls_to, world, "m"))
-    await world.judge("A37-TROUBLE-28", calls, expected)
+    calls = await world.eventually(expected, partial(calls_to, world, "m"))
+    await world.check("A37-TROUBLE-28", calls, expected)
 
 
 @scenario("A74-CONFIG-03", seconds=33, absence=True)
@@ -122,13 +122,13 @@ async def test_routes(world: World) -> None:
     count = round(timing.UNTIL_THEN / timing.PACE)
     meanwhile = await world.start([{TO: "b"}] * count, pace=timing.PACE)
     await world.serve(after)
-    await world.judge("A74-CONFIG-03", await meanwhile.over(), at_the_first(before, "b"))
+    await world.check("A74-CONFIG-03", await meanwhile.over(), at_the_first(before, "b"))
     await world.attempts.quiet_from_now(
         *planted.members["c"], why="x may be missing", seconds=timing.NO_SUCH_RESOURCE
     )
     expected = at_the_first(after, "m")
-    calls = await world.until(expected, partial(calls_to, world, "b"))
-    await world.judge("A74-CONFIG-03", calls, expected)
+    calls = await world.eventually(expected, partial(calls_to, world, "b"))
+    await world.check("A74-CONFIG-03", calls, expected)
 
 
 @scenario("A57-TIMER-03", seconds=17, absence=True)
@@ -139,7 +139,7 @@ async def test_silent_stream(world: World) -> None:
     await world.control.renew(Kind.ENDPOINTS, "b")
     count = round(timing.BEYOND_ABSENCE / timing.PACE)
     calls = await world.start([{TO: "m"}] * count, pace=timing.PACE)
-    await world.judge("A57-TIMER-03", await calls.over(), at_the_first(planted.served, "m"))
+    await world.check("A57-TIMER-03", await calls.over(), at_the_first(planted.served, "m"))
 
 
 @scenario("A57-TIMER-04", seconds=20.5, absence=True)
@@ -155,7 +155,7 @@ async def test_new_stream(world: World) -> None:
     )
     last = await world.control.renew(Kind.CLUSTER, "x")
     await calls.over()
-    await judge_time(world, Kind.CLUSTER, ("x",), (calls,), clause="A57-TIMER-04", beyond=last)
+    await check_time(world, Kind.CLUSTER, ("x",), (calls,), clause="A57-TIMER-04", beyond=last)
 
 
 @scenario("A57-TIMER-02", seconds=18.5, absence=True)
@@ -171,8 +171,8 @@ async def test_late_connection(world: World) -> None:
         why = "the control plane has not answered"
         await world.attempts.quiet_from_now(why=why, seconds=timing.LATE_CONNECTION)
         await door.set_mode(Serve())
-        await world.control.demand_asked(Kind.LISTENER, 1, within=timing.ATTEMPT)
+        await world.control.require_asked(Kind.LISTENER, 1, within=timing.ATTEMPT)
         why = "the Listener has not come"
         await world.attempts.quiet_from_now(why=why, seconds=timing.LATE_RESOURCE)
         world.plane.script.release(Kind.LISTENER)
-        await world.judge("A57-TIMER-02", await calls.over(), at_the_first(planted.served, "b"))
+        await world.check("A57-TIMER-02", await calls.over(), at_the_first(planted.served, "b"))

@@ -21,7 +21,7 @@ from conformance.scenarios.helpers.aggregates import (
 )
 from conformance.scenarios.helpers.background_traffic import BackgroundTraffic
 from conformance.scenarios.helpers.circuit_breaking import Streams
-from conformance.scenarios.helpers.leaf_positions import judge_lists, require_subscribed
+from conformance.scenarios.helpers.leaf_positions import check_lists, require_subscribed
 from conformance.scenarios.helpers.load_reports import balanced, reported
 from conformance.world import World
 from conformance.xds_config.clusters import Cluster, Threshold
@@ -48,8 +48,8 @@ async def arrange(world: World, *shapes: Shape, direct: tuple[str, ...] = ()) ->
         direct: leaves to which routes lead as well.
     """
     if any(map(is_nested, shapes)):
-        world.bench.demand("A37-TREE-02")
-    await judge_nesting(world, *shapes)
+        world.checks.require("A37-TREE-02")
+    await check_nesting(world, *shapes)
     leaves: dict[str, Cluster] = {}
     for name in dict.fromkeys((ROOT, *(name for each in shapes for name in leaf_names(each)))):
         leaves[name] = leaf(name, await world.endpoints(1))
@@ -66,7 +66,7 @@ def is_nested(shape: Shape) -> bool:
     return any(below in shape for names in shape.values() for below in names.split())
 
 
-async def judge_nesting(world: World, *shapes: Shape) -> None:
+async def check_nesting(world: World, *shapes: Shape) -> None:
     """Judge that trees like these which are nested are used in their order, before any changes.
 
     A client that has another order fails by that alone: what the scenario is about rests on it.
@@ -78,14 +78,14 @@ async def judge_nesting(world: World, *shapes: Shape) -> None:
         return
     planted = await deploy(world, *trees)
     await world.serve(planted.served)
-    await judge_use(world, "A37-TREE-02", planted.served, *(next(iter(tree)) for tree in trees))
+    await check_use(world, "A37-TREE-02", planted.served, *(next(iter(tree)) for tree in trees))
 
 
-async def judge_use(world: World, clause: str, served: XdsConfig, *roots: str) -> None:
+async def check_use(world: World, clause: str, served: XdsConfig, *roots: str) -> None:
     """Whether requests to these roots, or the only one, soon go by what is served now."""
     for root in roots or (ROOT,):
         expected, calls = at_the_first(served, root), partial(calls_to, world, root)
-        await world.judge(clause, await world.until(expected, calls), expected)
+        await world.check(clause, await world.eventually(expected, calls), expected)
 
 
 def nested(name: str, clause: str, before: Shape, after: Shape) -> Any:
@@ -120,8 +120,8 @@ async def test_change(world: World, clause: str, before: Shape, after: Shape) ->
     headers = [{**session, TO: ROOT} for session in world.sessions(MEANWHILE)]
     meanwhile = await BackgroundTraffic.begin(world, headers)
     await world.serve(then)
-    await judge_use(world, clause, then)
-    await world.judge("A37-TREE-31", await meanwhile.over(), EndsWith("OK"))
+    await check_use(world, clause, then)
+    await world.check("A37-TREE-31", await meanwhile.over(), EndsWith("OK"))
 
 
 @scenario("A37-TREE-25")
@@ -131,13 +131,13 @@ async def test_last_comes(world: World) -> None:
     await in_use(world, first, ROOT)
     then = with_clusters(first, *aggregates({"m": "a b z"}))
     await world.serve(then)
-    await judge_use(world, "A37-TREE-25", then)
-    world.bench.demand("A37-TREE-07")
+    await check_use(world, "A37-TREE-25", then)
+    world.checks.require("A37-TREE-07")
     expected = subscriptions_of(then, "CLUSTER")
-    await world.judge("A37-TREE-25", await world.control.asked_until(expected), expected)
+    await world.check("A37-TREE-25", await world.control.asked_until(expected), expected)
     last = at_the_first(then, ROOT, await planted.lose("a", "b"))
-    calls = await world.until(last, partial(calls_to, world, ROOT))
-    await world.judge("A37-TREE-25", calls, last)
+    calls = await world.eventually(last, partial(calls_to, world, ROOT))
+    await world.check("A37-TREE-25", calls, last)
 
 
 DEEP: Shape = {"m": "n b", "n": "o a", "o": "z y"}
@@ -158,13 +158,13 @@ async def test_what_left_the_tree(world: World, before: Shape, after: Shape) -> 
     await in_use(world, first, "m", "a")
     since = world.control.mark
     await world.serve(then)
-    await judge_use(world, "A37-TREE-28", then, "m", "a")
+    await check_use(world, "A37-TREE-28", then, "m", "a")
     for wanted in (subscriptions_of(then, "CLUSTER"), subscriptions_of(then, "ENDPOINTS")):
-        await world.judge("A37-TREE-27", await world.control.asked_until(wanted), wanted)
+        await world.check("A37-TREE-27", await world.control.asked_until(wanted), wanted)
     moved = with_clusters(then, leaf("a", await world.endpoints(1)))
     await world.serve(moved)
-    await judge_use(world, "A37-TREE-28", moved, "a")
-    await world.judge(
+    await check_use(world, "A37-TREE-28", moved, "a")
+    await world.check(
         "A37-TREE-28", world.control.asked(since=since), StaysSubscribed("CLUSTER", "a")
     )
 
@@ -184,12 +184,12 @@ async def test_service_name_for_all(
     planted = await deploy(world, *shapes, direct=direct)
     roots = (*(next(iter(shape)) for shape in shapes), *direct)
     await world.serve(planted.served)
-    await judge_lists(world, "A37-TREE-11", planted.served, *roots)
+    await check_lists(world, "A37-TREE-11", planted.served, *roots)
     await in_use(world, planted.served, *roots)
     renamed = leaf("b", await world.endpoints(1)).known_as("another")
     then = with_clusters(planted.served, renamed)
     await world.serve(then)
-    await judge_use(world, "A37-TREE-11", then, *roots)
+    await check_use(world, "A37-TREE-11", then, *roots)
 
 
 @scenario("A37-TREE-12", "A37-TREE-15")
@@ -200,11 +200,11 @@ async def test_endpoints_for_all(
     planted = await deploy(world, *shapes, direct=direct)
     roots = (*(next(iter(shape)) for shape in shapes), *direct)
     await world.serve(planted.served)
-    await judge_lists(world, "A37-TREE-12", planted.served, *roots)
+    await check_lists(world, "A37-TREE-12", planted.served, *roots)
     await in_use(world, planted.served, *roots)
     then = with_clusters(planted.served, leaf("b", await world.endpoints(1)))
     await world.serve(then)
-    await judge_use(world, "A37-TREE-12", then, *roots)
+    await check_use(world, "A37-TREE-12", then, *roots)
 
 
 @scenario("A37-TREE-33")
@@ -214,9 +214,9 @@ async def test_other_service_name(world: World) -> None:
     renamed = leaf("b", await world.endpoints(1)).known_as("another")
     then = with_clusters(first, renamed)
     await world.serve(then)
-    await judge_use(world, "A37-TREE-33", then)
+    await check_use(world, "A37-TREE-33", then)
     expected = subscriptions_of(then, "ENDPOINTS")
-    await world.judge("A37-TREE-33", await world.control.asked_until(expected), expected)
+    await world.check("A37-TREE-33", await world.control.asked_until(expected), expected)
 
 
 @scenario("A37-TREE-32", seconds=0.8)
@@ -231,9 +231,9 @@ async def test_new_one_is_late(world: World, late: Kind) -> None:
     await world.serve(replace(then, unsent=((late, "a"),)), unheard=True)
     await require_subscribed(world, late, then)
     await world.attempts.quiet_from_now(why="what the list begins with has not come")
-    await world.judge("A37-TREE-32", await calls_to(world, ROOT), at_the_first(first, ROOT))
+    await world.check("A37-TREE-32", await calls_to(world, ROOT), at_the_first(first, ROOT))
     await world.serve(then)
-    await judge_use(world, "A37-TREE-32", then)
+    await check_use(world, "A37-TREE-32", then)
 
 
 @scenario("A37-TREE-34", needs=("kept_open",), seconds=2, waits=True)
@@ -246,20 +246,20 @@ async def test_one_service_name_for_two(world: World) -> None:
     b, a = (
         replace(
             cluster,
-            discovery=replace(both.own("b").discovery, service_name="service"),
+            discovery=replace(both.get_cluster("b").discovery, service_name="service"),
             is_reported=True,
             thresholds=(Threshold(limit),),
         )
-        for cluster, limit in ((both.own("b"), FEW), (both.own("a"), None))
+        for cluster, limit in ((both.get_cluster("b"), FEW), (both.get_cluster("a"), None))
     )
-    served = with_clusters(both, replace(both.own(ROOT), is_reported=True), b, a)
+    served = with_clusters(both, replace(both.get_cluster(ROOT), is_reported=True), b, a)
     await in_use(world, served, ROOT)
     expected = subscriptions_of(served, "ENDPOINTS", ever=True)
-    await world.judge("A37-TREE-34", await world.control.asked_until(expected), expected)
-    await world.judge("A37-TREE-34", world.control.asked(), SubscribesOnce())
+    await world.check("A37-TREE-34", await world.control.asked_until(expected), expected)
+    await world.check("A37-TREE-34", world.control.asked(), SubscribesOnce())
     await Streams(world).fill(ROOT, FEW)
-    await world.judge("A37-TREE-34", await calls_to(world, ROOT), EndsWith("UNAVAILABLE"))
-    world.bench.demand("A37-LOAD-07")
+    await world.check("A37-TREE-34", await calls_to(world, ROOT), EndsWith("UNAVAILABLE"))
+    world.checks.require("A37-LOAD-07")
     first_alone = replace(served, clusters=(b,), routes=())
     by = replace(balanced(first_alone), drops={"b": ("",)})
-    await world.judge("A37-TREE-34", await reported(world, by), by)
+    await world.check("A37-TREE-34", await reported(world, by), by)

@@ -12,14 +12,14 @@ from conformance.scenarios.helpers.leaf_positions import (
     BESIDE,
     ROOTS,
     TREES,
+    check_each,
     each_position,
     each_position_of,
-    judge_each,
     require_rejected,
     require_subscribed,
     without_one,
 )
-from conformance.scenarios.helpers.resource_timeout import TWICE_THE_TIME, judge_time, started
+from conformance.scenarios.helpers.resource_timeout import TWICE_THE_TIME, check_time, started
 from conformance.world import PendingCalls, World
 from conformance.xds_config.bootstrap import (
     FAILS_ON_DATA,
@@ -60,7 +60,7 @@ async def moved(world: World, served: XdsConfig, *names: str) -> XdsConfig:
     return with_clusters(
         served,
         *(
-            place(served.own(name)).known_as(f"other endpoints of {name}")
+            place(served.get_cluster(name)).known_as(f"other endpoints of {name}")
             for name, place in zip(names, places, strict=True)
         ),
     )
@@ -73,10 +73,10 @@ async def test_deletion_ignored(world: World) -> None:
     await world.control.delete(Kind.CLUSTER, *GONE)
     later = await moved(world, planted.served, BESIDE)
     await in_use(world, later, BESIDE)
-    await judge_each(world, "A53-DEL-01", later, *ROOTS, DIRECT, failed=failed, lasts=True)
+    await check_each(world, "A53-DEL-01", later, *ROOTS, DIRECT, failed=failed, lasts=True)
     again = await moved(world, later, *GONE)
     await world.control.serve(again, unheard=True)
-    await judge_each(world, "A53-DEL-02", again, *ROOTS, DIRECT, failed=failed)
+    await check_each(world, "A53-DEL-02", again, *ROOTS, DIRECT, failed=failed)
 
 
 def by(clause: str, *features: str) -> Any:
@@ -97,23 +97,23 @@ async def test_deletion_heeded(world: World, clause: str) -> None:
     await world.serve(lacks)
     await world.control.delete(Kind.CLUSTER, *GONE)
     expected = {
-        root: world.bench.own("A37-TROUBLE-01", without_one(lacks, root, failed))
+        root: world.checks.own("A37-TROUBLE-01", without_one(lacks, root, failed))
         for root in (*ROOTS, DIRECT)
     }
     for root, calls in (await each_position_of(world, expected, lasts=True)).items():
-        await world.judge(clause, calls, expected[root])
+        await world.check(clause, calls, expected[root])
 
 
 @scenario("A88-DATA-02", bootstrap=with_features(FAILS_ON_DATA))
 async def test_cluster_refused(world: World) -> None:
     well = (await deploy(world, direct=(DIRECT,))).served
     await in_use(world, well, DIRECT)
-    await require_rejected(world, Kind.CLUSTER, rejected_cluster(well.own(DIRECT)))
+    await require_rejected(world, Kind.CLUSTER, rejected_cluster(well.get_cluster(DIRECT)))
     lacks = without_resources(well, Kind.CLUSTER, DIRECT)
-    await judge_each(world, "A88-DATA-02", lacks, DIRECT, lasts=True)
+    await check_each(world, "A88-DATA-02", lacks, DIRECT, lasts=True)
     mended = await moved(world, well, DIRECT)
     await world.control.serve(mended, unheard=True)
-    await judge_each(world, "A88-DATA-02", mended, DIRECT)
+    await check_each(world, "A88-DATA-02", mended, DIRECT)
 
 
 @scenario("A88-DATA-03", bootstrap=with_features(FAILS_ON_DATA))
@@ -121,15 +121,15 @@ async def test_endpoints_refused(world: World) -> None:
     well = (await deploy(world, {"m": "x b"}, direct=(DIRECT,))).served
     names, roots = ("x", DIRECT), ("m", DIRECT)
     await in_use(world, well, *roots)
-    bad = (rejected_endpoints(well.own(name)) for name in names)
+    bad = (rejected_endpoints(well.get_cluster(name)) for name in names)
     await require_rejected(world, Kind.ENDPOINTS, *bad)
     lacks = without_resources(well, Kind.ENDPOINTS, *names)
-    await judge_each(world, "A88-DATA-03", lacks, *roots, lasts=True)
+    await check_each(world, "A88-DATA-03", lacks, *roots, lasts=True)
     mended = well
     for name, address in zip(names, await world.addresses(2), strict=True):
         mended = with_clusters_changed(mended, with_endpoints(address), name)
     await world.control.serve(mended, unheard=True)
-    await judge_each(world, "A88-DATA-03", mended, *roots)
+    await check_each(world, "A88-DATA-03", mended, *roots)
 
 
 @scenario(
@@ -145,8 +145,8 @@ async def test_cluster_never_sent(world: World) -> None:
     await world.serve(lacks)
     calls = await started(world, DIRECT, deadline=timing.AFTER_LONG_ABSENCE)
     await require_subscribed(world, Kind.CLUSTER, lacks, within=timing.NO_SUCH_RESOURCE)
-    await world.judge("A53-DEL-03", await calls.over(), at_the_first(lacks, DIRECT))
-    await judge_long_time(world, Kind.CLUSTER, DIRECT, calls)
+    await world.check("A53-DEL-03", await calls.over(), at_the_first(lacks, DIRECT))
+    await check_long_time(world, Kind.CLUSTER, DIRECT, calls)
 
 
 @scenario("A88-TIMER-01", seconds=31.5, absence=True, bootstrap=with_features(WAITS_LONGER))
@@ -157,10 +157,10 @@ async def test_endpoints_never_sent(world: World) -> None:
     calls = await started(world, "m", deadline=timing.AFTER_LONG_ABSENCE)
     await require_subscribed(world, Kind.ENDPOINTS, lacks, within=timing.NO_SUCH_RESOURCE)
     await calls.over()
-    await judge_long_time(world, Kind.ENDPOINTS, "x", calls)
+    await check_long_time(world, Kind.ENDPOINTS, "x", calls)
 
 
-async def judge_long_time(world: World, kind: Kind, name: str, calls: PendingCalls) -> None:
+async def check_long_time(world: World, kind: Kind, name: str, calls: PendingCalls) -> None:
     """How long requests wait for what is never sent."""
     time = TWICE_THE_TIME
-    await judge_time(world, kind, (name,), (calls,), clause="A88-TIMER-01", time=time)
+    await check_time(world, kind, (name,), (calls,), clause="A88-TIMER-01", time=time)

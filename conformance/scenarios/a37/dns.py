@@ -34,8 +34,8 @@ from conformance.scenarios.helpers.host_names import by_name, host, known, named
 from conformance.scenarios.helpers.leaf_positions import (
     ROOTS,
     TREES,
+    check_each,
     each_position,
-    judge_each,
     lose_before_x,
 )
 from conformance.scenarios.helpers.load_reports import balanced, reported
@@ -70,7 +70,7 @@ MORE_NAMES: Final = ClusterVariant(
 @scenario("A37-DNS-01", "A37-DNS-05", "A37-DNS-06", seconds=1)
 async def test_name_and_port(world: World) -> None:
     """The name of the Cluster, or what else DNS has, leads to another endpoint, or to a timeout."""
-    right, wrong = await world.members.of_one_port("127.0.0.2", "127.0.0.3")
+    right, wrong = await world.registry.of_one_port("127.0.0.2", "127.0.0.3")
     asked = host("right")
     names: Mapping[str, Answer] = {
         asked: NameRecords((right.host,)),
@@ -83,29 +83,29 @@ async def test_name_and_port(world: World) -> None:
     await world.serve(served)
     calls = await calls_to(world, DECOY, 10, deadline=timing.COLD_CALL)
     for clause in ("A37-DNS-01", "A37-DNS-05", "A37-DNS-06"):
-        await world.judge(clause, calls, AllServedBy((right.address,)))
+        await world.check(clause, calls, AllServedBy((right.address,)))
     why = "the name of the Cluster was resolved, and its address is used"
-    await world.judge("A37-DNS-01", await world.attempts.quiet(wrong, why=why), NoAttempts())
+    await world.check("A37-DNS-01", await world.attempts.quiet(wrong, why=why), NoAttempts())
     seen = world.names.asked()
-    await world.judge("A37-DNS-01", seen, Resolves((asked,)))
-    await world.judge("A37-DNS-05", seen, NeverResolves("TXT"))
-    await world.judge("A37-DNS-06", seen, NeverResolves("SRV"))
+    await world.check("A37-DNS-01", seen, Resolves((asked,)))
+    await world.check("A37-DNS-05", seen, NeverResolves("TXT"))
+    await world.check("A37-DNS-06", seen, NeverResolves("SRV"))
 
 
 @scenario("A37-DNS-02", seconds=1)
 async def test_service_name(world: World) -> None:
     """It and the name of the load_assignment lead to another endpoint."""
-    right, wrong = await world.members.of_one_port("127.0.0.2", "127.0.0.3")
+    right, wrong = await world.registry.of_one_port("127.0.0.2", "127.0.0.3")
     await world.names.begin(
         {host("m"): NameRecords((right.host,)), DECOY: NameRecords((wrong.host,))}
     )
     served = aggregate_config(("m",), (leaf("m", discovery=by_name("m", right)),))
     await world.serve(with_raw_clusters(served, MORE_NAMES.of(served.cluster())))
     calls = await calls_to(world, "m", 10, deadline=timing.COLD_CALL)
-    await world.judge("A37-DNS-02", calls, AllServedBy((right.address,)))
-    await world.judge("A37-DNS-02", world.names.asked(), Resolves((host("m"),)))
+    await world.check("A37-DNS-02", calls, AllServedBy((right.address,)))
+    await world.check("A37-DNS-02", world.names.asked(), Resolves((host("m"),)))
     expected = subscriptions_of(served, "ENDPOINTS", ever=True)
-    await world.judge("A37-DNS-02", await world.control.asked_until(expected), expected)
+    await world.check("A37-DNS-02", await world.control.asked_until(expected), expected)
 
 
 ALONE: Final = "alone"
@@ -141,30 +141,30 @@ async def test_unresolved(world: World, trouble: Answer, later: str) -> None:
     )
     for root, seen in zip(roots, found, strict=True):
         if root in {"only-m", ALONE}:
-            await world.judge("A37-DNS-08", seen, FAILS)
+            await world.check("A37-DNS-08", seen, FAILS)
         else:
             others = at_the_first(planted.served, root, failed)
-            await world.judge("A37-DNS-07", seen, others)
+            await world.check("A37-DNS-07", seen, others)
     failed = (*failed, *await lose_before_x(world, planted))
-    await judge_each(world, "A37-DNS-07", planted.served, "middle-m", failed=failed)
+    await check_each(world, "A37-DNS-07", planted.served, "middle-m", failed=failed)
     alone = found[-1]
     told = ErrorMentions(host(ALONE)), ErrorMentions(host(ALONE), is_told=False)
     choices = dict(zip(("name told", "name not told"), told, strict=True))
-    await world.judge("A37-DNS-28", alone, choices)
+    await world.check("A37-DNS-28", alone, choices)
     beyond = world.names.mark
     for name, answer in names.items():
         world.names.set(name, answer)
     expected, calls = at_the_first(planted.served, ALONE), partial(calls_to, world, ALONE)
     if fits(FAILS, alone):
         alone = await served_again(world, host(ALONE), expected, calls, beyond=beyond)
-    await world.judge(later, alone, {"served": expected, "not served": FAILS})
+    await world.check(later, alone, {"served": expected, "not served": FAILS})
 
 
 @scenario("A37-DNS-12", needs=("metadata",), seconds=1)
 async def test_name_that_changes(world: World) -> None:
     """First another name at the same port, then the same name at another port."""
-    first, second = await world.members.of_one_port("127.0.0.2", "127.0.0.3")
-    (third,) = await world.members.of_one_port("127.0.0.3")
+    first, second = await world.registry.of_one_port("127.0.0.2", "127.0.0.3")
+    (third,) = await world.registry.of_one_port("127.0.0.3")
     await world.names.begin(
         {host("a"): NameRecords((first.host,)), host("b"): NameRecords((third.host,))}
     )
@@ -176,9 +176,9 @@ async def test_name_that_changes(world: World) -> None:
         meanwhile = await BackgroundTraffic.begin(world, headers)
         await world.serve(served)
         expected = at_the_first(served, "m")
-        calls = await world.until(expected, partial(calls_to, world, "m"))
-        await world.judge("A37-DNS-12", calls, expected)
-        await world.judge("A37-DNS-12", await meanwhile.over(), EndsWith("OK"))
+        calls = await world.eventually(expected, partial(calls_to, world, "m"))
+        await world.check("A37-DNS-12", calls, expected)
+        await world.check("A37-DNS-12", await meanwhile.over(), EndsWith("OK"))
 
 
 @scenario(seconds=3, waits=True)
@@ -187,7 +187,7 @@ async def test_name_that_changes(world: World) -> None:
     [case("ipv6", "A37-DNS-24", "::1", False), case("over-tcp", "A37-DNS-25", "127.0.0.2", True)],
 )
 async def test_kinds_of_answers(world: World, clause: str, at: str, is_truncated: bool) -> None:  # noqa: FBT001
-    (member,) = await world.members.of_one_port(at)
+    (member,) = await world.registry.of_one_port(at)
     await world.names.begin({host("m"): NameRecords((at,), is_truncated=is_truncated)})
     await world.serve(aggregate_config(("m",), (leaf("m", discovery=by_name("m", member)),)))
     choices: Mapping[str, Expectation] = {
@@ -195,7 +195,7 @@ async def test_kinds_of_answers(world: World, clause: str, at: str, is_truncated
         "not served": FAILS,
     }
     calls = partial(calls_to, world, "m", deadline=timing.UNRESOLVED)
-    await world.judge(clause, await world.rounds.until_any(choices.values(), calls), choices)
+    await world.check(clause, await world.rounds.eventually_any(choices.values(), calls), choices)
 
 
 ADDRESSES: Final = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
@@ -211,7 +211,7 @@ async def test_several_addresses(world: World) -> None:
     await world.names.begin({host("several"): NameRecords(ADDRESSES)})
     members, leaves = dict[str, Member](), list[Cluster]()
     for name, policy in POLICIES.items():
-        made = await world.members.of_one_port(*ADDRESSES)
+        made = await world.registry.of_one_port(*ADDRESSES)
         members |= {endpoint.address: endpoint for endpoint in made}
         target = f"{host('several')}:{made[0].port}"
         discovery = LogicalDns(target, tuple(endpoint.address for endpoint in made))
@@ -231,13 +231,13 @@ async def test_several_addresses(world: World) -> None:
     used = set[str]()
     for root in roots:
         calls = await calls_to(world, root, ENOUGH_TO_DIFFER, deadline=timing.COLD_CALL)
-        await world.judge("A37-DNS-04", calls, OneEndpoint())
+        await world.check("A37-DNS-04", calls, OneEndpoint())
         used |= {call.endpoint for call in calls if call.endpoint is not None}
     expected = balanced(served)
-    await world.judge("A37-DNS-03", await reported(world, expected), expected)
+    await world.check("A37-DNS-03", await reported(world, expected), expected)
     await fail(*(members[address] for address in used))
     others = NoneServedBy(tuple(used))
     for root in roots:
-        calls = await world.until(others, partial(calls_to, world, root, ENOUGH_TO_DIFFER))
-        await world.judge("A37-DNS-04", calls, others)
-        await world.judge("A37-DNS-04", calls, OneEndpoint())
+        calls = await world.eventually(others, partial(calls_to, world, root, ENOUGH_TO_DIFFER))
+        await world.check("A37-DNS-04", calls, others)
+        await world.check("A37-DNS-04", calls, OneEndpoint())

@@ -35,11 +35,11 @@ async def test_failing_eds(world: World) -> None:
     behind = at_the_first(planted.served, "m", planted.of("z"))
     calls = partial(calls_to, world, "m")
     await world.serve(planted.served)
-    await world.rounds.demand(behind, calls, why="its name can be resolved")
+    await world.rounds.require(behind, calls, why="its name can be resolved")
     why = "the endpoint of a leaf of EDS fails again and again"
     seen = await world.names.quiet(why=why, seconds=world.resolutions.apart)
-    await world.judge("A37-DNS-11", seen, Resolves(()))
-    await world.judge("A37-DNS-11", await calls(), behind)
+    await world.check("A37-DNS-11", seen, Resolves(()))
+    await world.check("A37-DNS-11", await calls(), behind)
 
 
 # What the name server says at last of the name of a leaf.
@@ -53,7 +53,7 @@ async def test_lost_connection(world: World) -> None:
     The endpoints of these serve all the while. Either has the client ask for all names.
     """
     planted = named(await deploy(world, direct=("b", "c", "d")), "b", "c", "d")
-    before, after = await world.members.of_one_port("127.0.0.2", "127.0.0.3")
+    before, after = await world.registry.of_one_port("127.0.0.2", "127.0.0.3")
     names = {**known(planted, "b", "c", "d"), host("a"): NameRecords((before.host,))}
     await world.names.begin(names)
     a = leaf("a", discovery=by_name("a", before))
@@ -66,8 +66,8 @@ async def test_lost_connection(world: World) -> None:
         world.names.set(host(name), answer)
     await fail(before)
     moved = AllServedBy((after.address,))
-    calls = await world.until(moved, partial(calls_to, world, "a"), within=timing.ATTEMPT)
-    await world.judge("A37-DNS-10", calls, moved)
+    calls = await world.eventually(moved, partial(calls_to, world, "a"), within=timing.ATTEMPT)
+    await world.check("A37-DNS-10", calls, moved)
     again = Resolves(tuple(names))
     seen = await world.names.asked_until(again, beyond=beyond, within=timing.EVENT)
     if not fits(again, seen):  # the last that one was resolved by may be a cache, which none sees
@@ -75,19 +75,19 @@ async def test_lost_connection(world: World) -> None:
     for name in LATER:
         await planted.members[name][0].kill()
     seen = await world.names.asked_until(again, beyond=beyond, within=timing.EVENT)
-    await world.judge("A74-CONFIG-07", seen, again)
+    await world.check("A74-CONFIG-07", seen, again)
     kept, answered = AllServedBy(planted.of("b")), AllServedBy(planted.of("d"))
     choices: Mapping[str, Expectation] = {"A37": kept, "A74": FAILS, "envoy": kept}
-    await world.judge("A37-DNS-09", await asked_again(world, "b", kept, beyond=beyond), choices)
+    await world.check("A37-DNS-09", await asked_again(world, "b", kept, beyond=beyond), choices)
     calls = await asked_again(world, "d", answered, beyond=beyond)
-    await world.judge("A37-DNS-29", calls, {"served": answered, "not served": FAILS})
+    await world.check("A37-DNS-29", calls, {"served": answered, "not served": FAILS})
 
 
 async def asked_again(world: World, name: str, kept: Expectation, *, beyond: int) -> Calls:
     """Calls to a leaf after its name was asked for again, once they fit and go on so."""
     if not await world.names.asked_again(host(name), beyond=beyond, within=timing.ATTEMPT):
         raise Unsupported("it asks for no name again, so no answer to that can fail")
-    return await world.rounds.until_it_lasts(kept, partial(calls_to, world, name))
+    return await world.rounds.eventually_stable(kept, partial(calls_to, world, name))
 
 
 @scenario("A37-DNS-10", seconds=45, resolutions=True)
@@ -97,17 +97,17 @@ async def test_refused_connection(world: World) -> None:
     A client may ask again when the least time has passed, or by the next attempt after that, and
     connect to what it is told at once, or after the backoff of that attempt.
     """
-    before, after = await world.members.of_one_port("127.0.0.2", "127.0.0.3")
+    before, after = await world.registry.of_one_port("127.0.0.2", "127.0.0.3")
     await before.set_mode(Refuse())
     await world.names.begin({host("a"): NameRecords((before.host,))})
     await world.serve(aggregate_config(("a",), (leaf("a", discovery=by_name("a", before)),)))
     calls = partial(calls_to, world, "a")
-    await world.rounds.demand(FAILS, calls, why="nobody listens at the address of its name")
+    await world.rounds.require(FAILS, calls, why="nobody listens at the address of its name")
     beyond = world.names.mark
     world.names.set(host("a"), NameRecords((after.host,)))
     backoff = world.resolutions.retried
     within = world.resolutions.apart + backoff
     await world.names.asked_again(host("a"), beyond=beyond, within=within)
     moved = AllServedBy((after.address,))
-    seen = await world.until(moved, calls, within=backoff + timing.ATTEMPT)
-    await world.judge("A37-DNS-10", seen, moved)
+    seen = await world.eventually(moved, calls, within=backoff + timing.ATTEMPT)
+    await world.check("A37-DNS-10", seen, moved)

@@ -11,7 +11,7 @@ from conformance.judging.declaration import scenario
 from conformance.judging.expectations import AllServedBy, EndsWith
 from conformance.scenarios.helpers.aggregates import aggregate_config, calls_to, deploy, leaf
 from conformance.scenarios.helpers.circuit_breaking import Streams, connected, limited
-from conformance.scenarios.helpers.leaf_positions import BEFORE_X, TREES, each_position, judge_each
+from conformance.scenarios.helpers.leaf_positions import BEFORE_X, TREES, check_each, each_position
 from conformance.scenarios.helpers.priorities import serve_again
 from conformance.world import World
 from conformance.xds_config.clusters import LogicalDns
@@ -31,7 +31,7 @@ async def test_names_that_are_known(world: World) -> None:
     ]
     await world.serve(aggregate_config(hosts, leaves))
     for host, member in zip(hosts, members, strict=True):
-        await world.judge("A37-DNS-15", await calls_to(world, host), AllServedBy((member.address,)))
+        await world.check("A37-DNS-15", await calls_to(world, host), AllServedBy((member.address,)))
 
 
 @scenario("A37-DNS-13", seconds=1)
@@ -40,13 +40,13 @@ async def test_places(world: World) -> None:
     planted = await deploy(world, *TREES, by_dns=each_position("x"))
     served = planted.served
     await world.serve(served)
-    await judge_each(world, "A37-DNS-13", served)
+    await check_each(world, "A37-DNS-13", served)
     failed = await planted.lose(*BEFORE_X)
-    await judge_each(world, "A37-DNS-13", served, failed=failed)
+    await check_each(world, "A37-DNS-13", served, failed=failed)
     lost = await planted.lose(*each_position("x"))
-    await judge_each(world, "A37-DNS-13", served, failed=(*failed, *lost))
+    await check_each(world, "A37-DNS-13", served, failed=(*failed, *lost))
     await serve_again(world, [member for name in BEFORE_X for member in planted.members[name]])
-    await judge_each(world, "A37-DNS-13", served, failed=lost)
+    await check_each(world, "A37-DNS-13", served, failed=lost)
 
 
 @scenario("A37-DNS-14", needs=("kept_open",))
@@ -56,8 +56,8 @@ async def test_limit(world: World) -> None:
     served = aggregate_config(("m",), (cluster,))
     await world.serve(served)
     await connected(world, "m")
-    await world.judge("A37-DNS-14", await Streams(world).begin("m", 5), admits(served, "m"))
-    await world.judge("A37-DNS-14", await calls_to(world, "m"), EndsWith("UNAVAILABLE"))
+    await world.check("A37-DNS-14", await Streams(world).begin("m", 5), admits(served, "m"))
+    await world.check("A37-DNS-14", await calls_to(world, "m"), EndsWith("UNAVAILABLE"))
 
 
 def service(name: str) -> ClusterVariant:
@@ -81,7 +81,7 @@ async def test_limit_of_one_count(world: World) -> None:
     served = aggregate_config(("m",), (after,))
     await world.serve(with_raw_clusters(served, service("second").of(served.cluster())))
     expected = admits(served, "m", in_flight=3)
-    await world.judge("A37-DNS-14", await streams.take("m", expected), expected)
+    await world.check("A37-DNS-14", await streams.take("m", expected), expected)
 
 
 EVERYTHING: Final = ClusterVariant(
@@ -96,4 +96,4 @@ async def test_no_drops(world: World) -> None:
     (member,) = await world.endpoints(1)
     served = aggregate_config(("m",), (leaf("m", discovery=LogicalDns(member.address)),))
     await world.serve(with_raw_clusters(served, EVERYTHING.of(served.cluster())))
-    await world.judge("A37-DNS-17", await calls_to(world, "m", 20), AllServedBy((member.address,)))
+    await world.check("A37-DNS-17", await calls_to(world, "m", 20), AllServedBy((member.address,)))

@@ -41,12 +41,12 @@ async def test_name(world: World, clause: str, name: str, at: str) -> None:
 
     In the end the first leaf fails; Envoy goes on to the next by the health of endpoints alone.
     """
-    (member,) = await world.members.of_one_port(at)
+    (member,) = await world.registry.of_one_port(at)
     await world.names.begin({name: NameRecords((at,))})
     planted = await deploy(world, {"m": "x y"}, direct=(ALONE,), by_dns=("y", ALONE))
     before = planted.served
     await in_use(world, before, "m", ALONE)
-    world.bench.turn_to(clause)
+    world.checks.turn_to(clause)
     there = LogicalDns(f"{name}:{member.port}", (member.address,))
     odd = led(before, there)
     answer = await world.control.offer(Kind.CLUSTER, *(cluster.resource() for cluster in odd))
@@ -54,18 +54,18 @@ async def test_name(world: World, clause: str, name: str, at: str) -> None:
         choices: dict[str, Expectation] = {"not served": Fails()}
         choices["served"] = AllServedBy((member.address,))
         calls = partial(calls_to, world, ALONE)
-        seen = await world.rounds.until_any(choices.values(), calls, within=timing.ATTEMPT)
-        await world.judge(clause, seen, {**choices, "as before": at_the_first(before, ALONE)})
+        seen = await world.rounds.eventually_any(choices.values(), calls, within=timing.ATTEMPT)
+        await world.check(clause, seen, {**choices, "as before": at_the_first(before, ALONE)})
     else:
-        await world.judge(clause, answer, {"refused": AckedOrNacked(acked=False)})
-    await judge_use(world, "A37-DNS-23", before, "m")
-    world.bench.turn_to(AFTERWARDS)
+        await world.check(clause, answer, {"refused": AckedOrNacked(acked=False)})
+    await check_use(world, "A37-DNS-23", before, "m")
+    world.checks.turn_to(AFTERWARDS)
     (address,) = await world.addresses(1)
     good = with_clusters(before, *led(before, LogicalDns(address)))
     await world.serve(good)
-    await judge_use(world, AFTERWARDS, good, ALONE)
-    if world.bench.has("A37-FAILOVER-05"):
-        await judge_use(world, AFTERWARDS, good, "m", failed=await planted.lose("x"))
+    await check_use(world, AFTERWARDS, good, ALONE)
+    if world.checks.has("A37-FAILOVER-05"):
+        await check_use(world, AFTERWARDS, good, "m", failed=await planted.lose("x"))
 
 
 NEW = host("new")
@@ -91,37 +91,39 @@ async def test_new_name(world: World, trouble: Answer) -> None:
     await in_use(world, before, "m", ALONE)
     beyond = world.names.mark
     moved = (
-        replace(before.own(name), discovery=by_name("new", *planted.members[name]))
+        replace(before.get_cluster(name), discovery=by_name("new", *planted.members[name]))
         for name in ("x", ALONE)
     )
     await world.serve(with_clusters(before, *moved))
     await world.names.asked_again(NEW, beyond=beyond, within=timing.ATTEMPT)
     others = at_the_first(before, "m", planted.of("x"))
     calls = partial(calls_to, world, "m")
-    seen = await world.until(others, calls, within=timing.ATTEMPT)
-    await world.judge("A37-DNS-26", seen, others)
+    seen = await world.eventually(others, calls, within=timing.ATTEMPT)
+    await world.check("A37-DNS-26", seen, others)
     choices: dict[str, Expectation] = {
         "A37": at_the_first(before, ALONE),
         "A74": FAILS,
         "envoy": FAILS,
     }
     calls = partial(calls_to, world, ALONE)
-    seen = await world.until(world.bench.own("A37-DNS-27", choices), calls, within=timing.ATTEMPT)
-    await world.judge("A37-DNS-27", seen, choices)
-    world.bench.turn_to(AFTERWARDS)
+    seen = await world.eventually(
+        world.checks.own("A37-DNS-27", choices), calls, within=timing.ATTEMPT
+    )
+    await world.check("A37-DNS-27", seen, choices)
+    world.checks.turn_to(AFTERWARDS)
     await world.serve(before)
     for root in ("m", ALONE):
-        await judge_use(world, AFTERWARDS, before, root)
+        await check_use(world, AFTERWARDS, before, root)
 
 
 def led(served: XdsConfig, to: LogicalDns) -> list[Cluster]:
     """The clusters that a name is given to, with it."""
-    return [replace(served.own(name), discovery=to) for name in ("y", ALONE)]
+    return [replace(served.get_cluster(name), discovery=to) for name in ("y", ALONE)]
 
 
-async def judge_use(
+async def check_use(
     world: World, clause: str, served: XdsConfig, root: str, failed: Collection[str] = ()
 ) -> None:
     """The clause by whether requests to a root soon go by what is served, and go on so."""
     expected, calls = at_the_first(served, root, failed), partial(calls_to, world, root)
-    await world.judge(clause, await world.rounds.until_it_lasts(expected, calls), expected)
+    await world.check(clause, await world.rounds.eventually_stable(expected, calls), expected)

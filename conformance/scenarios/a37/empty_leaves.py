@@ -14,8 +14,8 @@ from conformance.scenarios.helpers.leaf_positions import (
     ROOTS,
     TREES,
     by_health,
+    check_each,
     each_position,
-    judge_each,
 )
 from conformance.world import World
 from conformance.xds_config.broken import (
@@ -55,21 +55,21 @@ async def test_without_endpoints(world: World, clause: str, trouble: ClusterChan
     known = world.now
     for root in ROOTS:
         calls = await calls_to(world, root, deadline=timing.AFTER_FAILOVER)
-        await world.judge(clause, calls, by_health(world, clause, begun, root))
+        await world.check(clause, calls, by_health(world, clause, begun, root))
     (behind,) = planted.members["first-b"]
-    tried = await world.attempts.demand_one(behind, why="the leaf before it has no endpoints")
+    tried = await world.attempts.require_one(behind, why="the leaf before it has no endpoints")
     took = world.clock.elapsed(
         "the endpoints are known", min(known, tried.at), "the attempt at the next leaf", tried.at
     )
-    await world.judge("A37-TROUBLE-24", took, AT_ONCE)
+    await world.check("A37-TROUBLE-24", took, AT_ONCE)
     fewer = with_clusters_changed(begun, trouble, *each_position("b"))
     for served in (fewer, with_clusters_changed(fewer, trouble, *each_position("c"))):
         await world.serve(served)
-        await judge_each(world, "A37-TROUBLE-27", served)
+        await check_each(world, "A37-TROUBLE-27", served)
         calls = await calls_to(world, BESIDE)
-        await world.judge("A37-TROUBLE-35", calls, at_the_first(served, BESIDE))
+        await world.check("A37-TROUBLE-35", calls, at_the_first(served, BESIDE))
     await world.serve(well)
-    await judge_each(world, "A37-TROUBLE-32", well)
+    await check_each(world, "A37-TROUBLE-32", well)
 
 
 @scenario("A37-TROUBLE-33", "A37-TROUBLE-34", needs=("watch", "wait_for_ready"))

@@ -33,10 +33,10 @@ async def test_clusters(world: World, made: str) -> None:
     lacks = without_resources(planted.served, Kind.CLUSTER, "x")
     (waiting,) = await held_back(world, Kind.CLUSTER, lacks, "m")
     calls = await calls_to(world, "m", deadline=timing.SEVERAL_MOMENTS)
-    await world.judge("A37-TROUBLE-04", calls, WAITS)
+    await world.check("A37-TROUBLE-04", calls, WAITS)
     await world.serve(planted.served)
     expected = at_the_first(planted.served, "m")
-    await world.judge("A37-TROUBLE-04", await waiting.over(), expected)
+    await world.check("A37-TROUBLE-04", await waiting.over(), expected)
 
 
 @scenario("A37-TROUBLE-05", seconds=1)
@@ -45,12 +45,12 @@ async def test_endpoints_of_the_first_leaf(world: World) -> None:
     lacks = without_resources(planted.served, Kind.ENDPOINTS, "x")
     (waiting,) = await held_back(world, Kind.ENDPOINTS, lacks, "m")
     calls = await calls_to(world, "m", deadline=timing.SEVERAL_MOMENTS)
-    await world.judge("A37-TROUBLE-05", calls, WAITS)
+    await world.check("A37-TROUBLE-05", calls, WAITS)
     behind = await world.attempts.quiet(*planted.members["b"], why="the first may come yet")
-    await world.judge("A37-TROUBLE-05", behind, NoAttempts())
+    await world.check("A37-TROUBLE-05", behind, NoAttempts())
     await world.serve(planted.served)
     expected = at_the_first(planted.served, "m")
-    await world.judge("A37-TROUBLE-05", await waiting.over(), expected)
+    await world.check("A37-TROUBLE-05", await waiting.over(), expected)
 
 
 @scenario("A37-TROUBLE-06", seconds=1)
@@ -61,10 +61,10 @@ async def test_endpoints_of_the_last_leaf(world: World) -> None:
     served = at_the_first(planted.served, "m")
     calls = await calls_to(world, "m", deadline=timing.SEVERAL_MOMENTS)
     by: dict[str, Expectation] = {"A37": served, "A74": WAITS, "envoy": WAITS}
-    await world.judge("A37-TROUBLE-06", calls, by)
+    await world.check("A37-TROUBLE-06", calls, by)
     await world.serve(planted.served)
-    in_the_end = world.bench.alike("A37-TROUBLE-06", served)
-    await world.judge("A37-TROUBLE-06", await waiting.over(), in_the_end)
+    in_the_end = world.checks.alike("A37-TROUBLE-06", served)
+    await world.check("A37-TROUBLE-06", await waiting.over(), in_the_end)
 
 
 @scenario("A74-CONFIG-01", seconds=1)
@@ -76,10 +76,10 @@ async def test_endpoints_of_another_route(world: World) -> None:
     waiting = await held_back(world, Kind.ENDPOINTS, lacks, *roots)
     headers = [{TO: root} for root in roots]
     calls = await world.call(headers, deadline=timing.SEVERAL_MOMENTS)
-    await world.judge("A74-CONFIG-01", calls, WAITS)
+    await world.check("A74-CONFIG-01", calls, WAITS)
     await world.serve(planted.served)
     for root, pending in zip(roots, waiting, strict=True):
-        await world.judge("A74-CONFIG-01", await pending.over(), at_the_first(planted.served, root))
+        await world.check("A74-CONFIG-01", await pending.over(), at_the_first(planted.served, root))
 
 
 @scenario("A74-CONFIG-02")
@@ -91,15 +91,15 @@ async def test_routes_to_what_is_late(world: World) -> None:
     before = with_route(lacks, "b", "b")
     await world.serve(before)
     at_b = at_the_first(before, "b")
-    await world.judge("A74-CONFIG-02", await world.call(way), at_b)
+    await world.check("A74-CONFIG-02", await world.call(way), at_b)
     await world.serve(with_route(lacks, "b", "m"))
     for _ in range(5):
-        await world.judge("A74-CONFIG-02", await world.call(way), at_b)
+        await world.check("A74-CONFIG-02", await world.call(way), at_b)
         await world.attempts.quiet_from_now(why="something of the new cluster has not come")
     after = with_route(planted.served, "b", "m")
     await world.serve(after)
     at_m = at_the_first(after, "m")
-    calls = await world.until(at_m, lambda: world.call(way))
-    await world.judge("A74-CONFIG-02", calls, at_m)
+    calls = await world.eventually(at_m, lambda: world.call(way))
+    await world.check("A74-CONFIG-02", calls, at_m)
     for wanted in (subscriptions_of(after, "CLUSTER"), subscriptions_of(after, "ENDPOINTS")):
-        await world.judge("A74-CONFIG-02", await world.control.asked_until(wanted), wanted)
+        await world.check("A74-CONFIG-02", await world.control.asked_until(wanted), wanted)

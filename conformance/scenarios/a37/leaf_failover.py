@@ -15,7 +15,7 @@ from conformance.judging.expectations import (
 )
 from conformance.judging.observations import Elapsed
 from conformance.scenarios.helpers.aggregates import Deployment, calls_to, deploy, in_use
-from conformance.scenarios.helpers.priorities import fail, judge_kept, serve_again
+from conformance.scenarios.helpers.priorities import check_kept, fail, serve_again
 from conformance.world import World
 from conformance.xds_config.broken import with_clusters_changed, with_endpoints
 from conformance.xds_config.routes import TO
@@ -32,29 +32,29 @@ def lasting(times: int) -> Duration:
     )
 
 
-async def judge_use(
+async def check_use(
     world: World, clause: str, planted: Deployment, *failed: BackendEndpoint
 ) -> None:
     """Whether requests soon go to the first priority of which something has not failed."""
     expected = at_the_first(planted.served, "m", [endpoint.address for endpoint in failed])
-    calls = await world.rounds.until_it_lasts(expected, partial(calls_to, world, "m"))
-    await world.judge(clause, calls, expected)
+    calls = await world.rounds.eventually_stable(expected, partial(calls_to, world, "m"))
+    await world.check(clause, calls, expected)
 
 
 @scenario("A37-FAILOVER-01", "A37-FAILOVER-06", "A37-FAILOVER-08", seconds=2)
 async def test_priority_by_priority(world: World) -> None:
     planted = await deploy(world, {"m": "z b"}, modes={"z": [Serve()] * 2, "b": [Serve()] * 2})
     await world.serve(planted.served)
-    await judge_use(world, "A37-FAILOVER-01", planted)
+    await check_use(world, "A37-FAILOVER-01", planted)
     behind = await world.attempts.quiet(*planted.members["b"], why="the leaf before it serves")
-    await world.judge("A37-FAILOVER-06", behind, NoAttempts())
+    await world.check("A37-FAILOVER-06", behind, NoAttempts())
     row = [member for name in ("z", "b") for member in planted.members[name]]
     for number, clause in enumerate([*["A37-FAILOVER-01"] * 3, "A37-FAILOVER-08"]):
         await fail(row[number])
-        await judge_use(world, clause, planted, *row[: number + 1])
+        await check_use(world, clause, planted, *row[: number + 1])
     again = row.pop(2)
     await serve_again(world, [again])
-    await judge_use(world, "A37-FAILOVER-08", planted, *row)
+    await check_use(world, "A37-FAILOVER-08", planted, *row)
 
 
 @scenario("A37-FAILOVER-02", "A37-FAILOVER-05", seconds=1.5)
@@ -65,12 +65,12 @@ async def test_return(world: World) -> None:
         "A37": at_the_first(planted.served, "m", planted.of("z", "b")),
         "envoy": EndsWith("UNAVAILABLE"),
     }
-    expected = world.bench.own("A37-FAILOVER-02", choices)
-    calls = await world.rounds.until_it_lasts(expected, partial(calls_to, world, "m"))
-    await world.judge("A37-FAILOVER-02", calls, choices)
-    world.bench.demand("A37-FAILOVER-05")
+    expected = world.checks.own("A37-FAILOVER-02", choices)
+    calls = await world.rounds.eventually_stable(expected, partial(calls_to, world, "m"))
+    await world.check("A37-FAILOVER-02", calls, choices)
+    world.checks.require("A37-FAILOVER-05")
     await serve_again(world, planted.members["z"])
-    await judge_use(world, "A37-FAILOVER-05", planted, *planted.members["b"])
+    await check_use(world, "A37-FAILOVER-05", planted, *planted.members["b"])
 
 
 @scenario("A37-FAILOVER-07")
@@ -79,10 +79,10 @@ async def test_requests_that_wait(world: World) -> None:
     await world.serve(planted.served)
     waiting = await world.start([{TO: "m"}] * 5)
     (held,) = planted.members["z"]
-    await world.attempts.demand_count(held, why="requests came")
+    await world.attempts.require_count(held, why="requests came")
     await fail(held)
     expected = at_the_first(planted.served, "m", [held.address])
-    await world.judge("A37-FAILOVER-07", await waiting.over(), expected)
+    await world.check("A37-FAILOVER-07", await waiting.over(), expected)
 
 
 MEANWHILE = 60
@@ -107,12 +107,12 @@ async def test_update_of_the_next_leaf(world: World, locality: str) -> None:
     meanwhile = await world.start([{TO: "m"}] * MEANWHILE, pace=timing.SOAK_PACE)
     await world.serve(changed)
     served = AllServedBy((used.address,))
-    await world.judge("A37-FAILOVER-13", await meanwhile.over(), served)
-    await judge_kept(world, used, since=before)
+    await world.check("A37-FAILOVER-13", await meanwhile.over(), served)
+    await check_kept(world, used, since=before)
     await fail(used)
     expected = at_the_first(changed, "m", [used.address])
-    calls = await world.until(expected, partial(calls_to, world, "m"))
-    await world.judge("A37-FAILOVER-13", calls, expected)
+    calls = await world.eventually(expected, partial(calls_to, world, "m"))
+    await world.check("A37-FAILOVER-13", calls, expected)
 
 
 @scenario("A37-FAILOVER-14", seconds=0.5)
@@ -126,14 +126,14 @@ async def test_update_of_the_failed_leaf(world: World, locality: str) -> None:
     )
     await world.serve(changed)
     expected = at_the_first(changed, "m")
-    calls = await world.rounds.until_it_lasts(expected, partial(calls_to, world, "m"))
-    await world.judge("A37-FAILOVER-14", calls, expected)
+    calls = await world.rounds.eventually_stable(expected, partial(calls_to, world, "m"))
+    await world.check("A37-FAILOVER-14", calls, expected)
 
 
 async def given_up(world: World, planted: Deployment) -> Elapsed:
     """How long after the first attempt at z the first one at b comes; requests wait meanwhile."""
-    began = await world.attempts.demand_one(*planted.members["z"], why="requests came")
-    ended = await world.attempts.demand_one(
+    began = await world.attempts.require_one(*planted.members["z"], why="requests came")
+    ended = await world.attempts.require_one(
         *planted.members["b"], why="the leaf before it stalls", within=timing.AFTER_TWO_FAILOVERS
     )
     return world.clock.elapsed(
@@ -146,8 +146,8 @@ async def test_stalled_leaf(world: World) -> None:
     planted = await deploy(world, {"m": "z b"}, modes={"z": [Stall()]})
     await world.serve(planted.served)
     waiting = await world.start([{TO: "m"}] * 5, deadline=timing.AFTER_FAILOVER)
-    await world.judge("A37-FAILOVER-03", await given_up(world, planted), lasting(1))
-    await world.judge("A37-FAILOVER-03", await waiting.over(), AllServedBy(planted.of("b")))
+    await world.check("A37-FAILOVER-03", await given_up(world, planted), lasting(1))
+    await world.check("A37-FAILOVER-03", await waiting.over(), AllServedBy(planted.of("b")))
 
 
 @scenario(timed=("A37-FAILOVER-04",), seconds=20.7, waits=True)
@@ -156,4 +156,4 @@ async def test_stalled_priorities_of_a_leaf(world: World) -> None:
     await world.serve(planted.served)
     await world.start([{TO: "m"}] * 5, deadline=timing.AFTER_TWO_FAILOVERS)
     took = await given_up(world, planted)
-    await world.judge("A37-FAILOVER-04", took, {"A37": lasting(2), "A75": lasting(1)})
+    await world.check("A37-FAILOVER-04", took, {"A37": lasting(2), "A75": lasting(1)})

@@ -20,7 +20,7 @@ from conformance.scenarios.helpers.circuit_breaking import (
     lose,
     until_at,
 )
-from conformance.scenarios.helpers.leaf_positions import judge_lists
+from conformance.scenarios.helpers.leaf_positions import check_lists
 from conformance.world import World
 from conformance.xds_config.broken import unhealthy
 from conformance.xds_config.limits import admits
@@ -41,45 +41,47 @@ async def test_each_leaf_its_limit(world: World) -> None:
     await world.serve(served)
     await connected(world, *names)
     streams = Streams(world)
-    await world.judge("A37-CB-01", await streams.begin("m", 5), admits(served, "b"))
-    await world.judge("A37-CB-03", await calls_to(world, "m"), EndsWith("UNAVAILABLE"))
+    await world.check("A37-CB-01", await streams.begin("m", 5), admits(served, "b"))
+    await world.check("A37-CB-03", await calls_to(world, "m"), EndsWith("UNAVAILABLE"))
     why = "requests beyond the limit of the leaf before it have failed"
-    await world.judge("A37-CB-03", await world.attempts.quiet(members[1], why=why), NoAttempts())
+    await world.check("A37-CB-03", await world.attempts.quiet(members[1], why=why), NoAttempts())
     for root, leaf_below in (("strict", "wide"), ("loose", "tight")):
         calls = await streams.begin(root, 5)
-        await world.judge("A37-CB-02", calls, admits(served, leaf_below))
+        await world.check("A37-CB-02", calls, admits(served, leaf_below))
     served = aggregate_config(names, (*roots, unhealthy(first), second, wide, tight))
     await lose(world, served, members[0])
     await until_at(world, "m", second, why="the first leaf has no endpoint that may be used")
     expected = admits(served, "c")
-    await world.judge("A37-CB-01", await streams.take("m", expected), expected)
+    await world.check("A37-CB-01", await streams.take("m", expected), expected)
 
 
 @scenario("A37-CB-04", "A37-TREE-15", needs=("kept_open",))
 @pytest.mark.parametrize(
-    ("lists", "ways"),
+    ("lists", "choices"),
     [
         pytest.param({"a": "b"}, ("b", "a"), id="by-a-route-and-an-aggregate"),
         pytest.param({"a": "b c", "z": "c b"}, ("a", "z"), id="by-two-aggregates"),
     ],
 )
-async def test_one_leaf_in_several_ways(world: World, lists: Shape, ways: tuple[str, str]) -> None:
+async def test_one_leaf_in_several_ways(
+    world: World, lists: Shape, choices: tuple[str, str]
+) -> None:
     """The other leaf is out of use, so that every way leads to the same one."""
     members = await world.endpoints(2)
     leaves = (limited("b", members[:1], 3), unhealthy(limited("c", members[1:], 3)))
-    served = aggregate_config(ways, (*aggregates(lists), *leaves))
+    served = aggregate_config(choices, (*aggregates(lists), *leaves))
     await world.serve(served)
-    await judge_lists(world, "A37-CB-04", served, *ways)
-    await connected(world, *ways)
+    await check_lists(world, "A37-CB-04", served, *choices)
+    await connected(world, *choices)
     streams = Streams(world)
-    for in_flight, way in enumerate((*ways, ways[0])):
+    for in_flight, way in enumerate((*choices, choices[0])):
         expected = admits(served, "b", in_flight=in_flight)
-        await world.judge("A37-CB-04", await streams.begin(way), expected)
-    for way in ways:
+        await world.check("A37-CB-04", await streams.begin(way), expected)
+    for way in choices:
         full, expected = (admits(served, "b", in_flight=many) for many in (3, 2))
-        await world.judge("A37-CB-04", await streams.begin(way), full)
+        await world.check("A37-CB-04", await streams.begin(way), full)
         await streams.end(way)
-        await world.judge("A37-CB-04", await streams.take(way, expected), expected)
+        await world.check("A37-CB-04", await streams.take(way, expected), expected)
 
 
 @scenario("A37-CB-05", needs=("kept_open", "channels"))
@@ -93,11 +95,11 @@ async def test_aggregates_of_several_channels(world: World) -> None:
     streams = Streams(world)
     await streams.fill("a", 2, channel=first)
     expected = admits(served, "b", in_flight=2)
-    await world.judge("A37-CB-05", await streams.take("b", expected, channel=second), expected)
+    await world.check("A37-CB-05", await streams.take("b", expected, channel=second), expected)
     full = admits(served, "b", in_flight=3)
-    await world.judge("A37-CB-05", await streams.begin("a", channel=first), full)
+    await world.check("A37-CB-05", await streams.begin("a", channel=first), full)
     await streams.end("a")
-    await world.judge("A37-CB-05", await streams.take("b", expected, channel=second), expected)
+    await world.check("A37-CB-05", await streams.take("b", expected, channel=second), expected)
 
 
 @scenario("A37-CB-06", needs=("kept_open",))
@@ -111,9 +113,9 @@ async def test_priorities(world: World) -> None:
     served = aggregate_config(("m",), (below("m", "b"), unhealthy(both, priority=0)))
     await world.serve(served)
     there, why = AllServedBy((low[0].address,)), "the priority before it has no endpoint in use"
-    await world.rounds.demand(there, lambda: calls_to(world, "m", 1), why=why)
+    await world.rounds.require(there, lambda: calls_to(world, "m", 1), why=why)
     expected = admits(served, "b", in_flight=2)
-    await world.judge("A37-CB-06", await streams.take("m", expected), expected)
+    await world.check("A37-CB-06", await streams.take("m", expected), expected)
 
 
 @scenario("A37-CB-07", needs=("kept_open", "cancel"))
@@ -132,6 +134,6 @@ async def test_trees_that_change(world: World) -> None:
     await until_at(world, "m", x, why="it is the first of the list")
     await world.serve(third)
     full, expected = admits(third, "b", in_flight=2), admits(third, "b", in_flight=1)
-    await world.judge("A37-CB-07", await streams.until_refused("m"), full)
+    await world.check("A37-CB-07", await streams.until_refused("m"), full)
     await streams.end("m")
-    await world.judge("A37-CB-07", await streams.take("m", expected), expected)
+    await world.check("A37-CB-07", await streams.take("m", expected), expected)

@@ -50,18 +50,18 @@ async def test_leaves(world: World) -> None:
     await until_at(world, "m", b, why="it is the first leaf")
     await calls_to(world, "m", 30)
     expected = balanced(served)
-    await world.judge("A37-LOAD-01", await reported(world, expected), expected)
+    await world.check("A37-LOAD-01", await reported(world, expected), expected)
     await fail(members[0])
     why = "the first leaf has failed"
-    await world.attempts.demand_count(members[1], why=why)
+    await world.attempts.require_count(members[1], why=why)
     await until_at(world, "m", c, why=why)
     await calls_to(world, "m", 20)
     for clause in ("A37-LOAD-02", "A37-LOAD-03"):
-        await world.judge(clause, await reported(world, expected), expected)
+        await world.check(clause, await reported(world, expected), expected)
     await serve_again(world, members[:1])
     await until_at(world, "m", b, why="it serves again")
     await calls_to(world, "m", 20)
-    await world.judge("A37-LOAD-02", await reported(world, expected), expected)
+    await world.check("A37-LOAD-02", await reported(world, expected), expected)
 
 
 @scenario(seconds=1.5, waits=True)
@@ -81,13 +81,13 @@ async def test_whose_lrs_server(
     unreported = replace(leaf, is_reported=False)
     await world.serve(aggregate_config(roots, (root, leaf if is_reported else unreported, beside)))
     await connected(world, *roots)
-    await world.demand_served([{TO: "m"}] * 10)
-    await world.demand_served([{TO: "beside"}] * 5)
+    await world.require_served([{TO: "m"}] * 10)
+    await world.require_served([{TO: "beside"}] * 5)
     with_it, without = (
         aggregate_config(roots, (root, cluster, beside)) for cluster in (leaf, unreported)
     )
     choices = {"reported": balanced(with_it), "not reported": balanced(without)}
-    await world.judge(clause, await reported(world, *choices.values()), choices)
+    await world.check(clause, await reported(world, *choices.values()), choices)
 
 
 @scenario("A37-LOAD-06", seconds=2, waits=True)
@@ -107,7 +107,7 @@ async def test_drops(world: World) -> None:
     await require_failures(world, "m", why="everything is dropped there, too")
     by_second = failed(world, "m") - by_first
     expected = DropsReported(drops={"b": {"of-b": by_first}, "c": {"of-c": by_second}})
-    await world.judge("A37-LOAD-06", await reported(world, expected), expected)
+    await world.check("A37-LOAD-06", await reported(world, expected), expected)
 
 
 @scenario("A37-LOAD-07", needs=("kept_open",), seconds=1.5, waits=True)
@@ -118,7 +118,7 @@ async def test_limit(world: World) -> None:
     await Streams(world).fill("m", 2)
     await require_failures(world, "m", why="the limit of the leaf in use is reached")
     expected = DropsReported(drops={"b": {"": failed(world, "m")}})
-    await world.judge("A37-LOAD-07", await reported(world, expected), expected)
+    await world.check("A37-LOAD-07", await reported(world, expected), expected)
 
 
 @scenario("A37-LOAD-08", seconds=1.5, waits=True)
@@ -127,6 +127,6 @@ async def test_several_ways(world: World) -> None:
     ways = ("a", "q")
     served = aggregate_config(ways, (reported_below("a", "q"), cluster))
     await world.serve(served)
-    await world.demand_served([{TO: way} for way in ways * 15])
+    await world.require_served([{TO: way} for way in ways * 15])
     expected = balanced(served)
-    await world.judge("A37-LOAD-08", await reported(world, expected), expected)
+    await world.check("A37-LOAD-08", await reported(world, expected), expected)

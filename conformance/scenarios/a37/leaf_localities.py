@@ -23,7 +23,7 @@ from conformance.scenarios.helpers.aggregates import (
     leaf,
 )
 from conformance.scenarios.helpers.background_traffic import BackgroundTraffic
-from conformance.scenarios.helpers.priorities import endpoints, fail, judge_kept, serve_again, tier
+from conformance.scenarios.helpers.priorities import check_kept, endpoints, fail, serve_again, tier
 from conformance.world import World
 from conformance.xds_config.broken import with_clusters_changed
 from conformance.xds_config.clusters import Cluster, Eds
@@ -56,10 +56,10 @@ def by_localities(name: str, members: Sequence[Member], weights: Sequence[int]) 
     return Cluster(name=name, discovery=Eds(tuple(places)), policy=RoundRobin())
 
 
-async def judge_weights(world: World, cluster: Cluster) -> None:
+async def check_weights(world: World, cluster: Cluster) -> None:
     """Whether requests go to the localities of this leaf, which serves, by their weights."""
     every = EachServesSome(cluster.addresses())
-    await world.rounds.demand(
+    await world.rounds.require(
         every, partial(calls_to, world, ROOT, ENOUGH_TO_MEET_ALL), why="all of them serve"
     )
     total = sum(place.weight or 0 for place in cluster.localities)
@@ -67,7 +67,7 @@ async def judge_weights(world: World, cluster: Cluster) -> None:
         place.endpoints[0].address: (place.weight or 0, total) for place in cluster.localities
     }
     calls = await calls_to(world, ROOT, ENOUGH_FOR_WEIGHTS)
-    await world.judge("A37-FAILOVER-09", calls, Proportions(shares))
+    await world.check("A37-FAILOVER-09", calls, Proportions(shares))
 
 
 @scenario("A37-FAILOVER-09", seconds=1)
@@ -76,12 +76,12 @@ async def test_same_localities_in_two_leaves(world: World) -> None:
     z, b = by_localities("z", first, (3, 1)), by_localities("b", before, (3, 1))
     served = aggregate_config((ROOT,), (*aggregates({ROOT: "z b"}), z, b))
     await world.serve(served)
-    await judge_weights(world, z)
+    await check_weights(world, z)
     changed = by_localities("b", members, (1, 3))
     await world.serve(with_clusters(served, changed))
-    await judge_weights(world, z)
+    await check_weights(world, z)
     await fail(*first)
-    await judge_weights(world, changed)
+    await check_weights(world, changed)
 
 
 @scenario("A37-FAILOVER-10", seconds=2)
@@ -95,23 +95,23 @@ async def test_hash_leaf_by_leaf(world: World) -> None:
     served = aggregate(z, b)
     headers = world.values.sessions_to_map()
 
-    async def judge_ring(name: str, within: float = timing.APPLY) -> None:
-        expected = served.mapping(cluster=name)
-        calls = await world.until(expected, partial(world.call, headers), within=within)
-        await world.judge("A37-FAILOVER-10", calls, expected)
+    async def check_ring(name: str, within: float = timing.APPLY) -> None:
+        expected = served.matches_ring(cluster=name)
+        calls = await world.eventually(expected, partial(world.call, headers), within=within)
+        await world.check("A37-FAILOVER-10", calls, expected)
 
     await world.serve(served)
-    await judge_ring("z")
+    await check_ring("z")
     await fail(*first)
-    await judge_ring("b")
+    await check_ring("b")
     await serve_again(world, first)
-    await judge_ring("z", within=timing.ATTEMPT)
+    await check_ring("z", within=timing.ATTEMPT)
 
 
 def moving(served: XdsConfig, *priorities: Locality) -> XdsConfig:
     """The same, with these localities of the only leaf, the most preferred first."""
     ranked = (replace(place, priority=number) for number, place in enumerate(priorities))
-    return with_clusters(served, served.own("z").placed(*ranked))
+    return with_clusters(served, served.get_cluster("z").with_localities(*ranked))
 
 
 @scenario("A37-FAILOVER-11", "A42-SUB-14", needs=("metadata",), seconds=1.5)
@@ -124,28 +124,28 @@ async def test_locality_that_moves(world: World) -> None:
     used, other = await world.endpoints(2)
     failing = await endpoints(world, Close(), Close())
     here = tier(0, [used])
-    served = aggregate_config((ROOT,), (*aggregates({ROOT: "z"}), leaf("z").placed(here)))
+    served = aggregate_config((ROOT,), (*aggregates({ROOT: "z"}), leaf("z").with_localities(here)))
     await world.serve(served)
-    await world.demand_served([{TO: ROOT}])
+    await world.require_served([{TO: ROOT}])
     before, both = world.now, tier(0, [used, other])
     every = EachServesSome((used.address, other.address))
     await world.serve(moving(served, both))
-    await world.rounds.demand(every, partial(calls_to, world, ROOT), why="its list has grown")
-    await judge_kept(world, used, since=before)
+    await world.rounds.require(every, partial(calls_to, world, ROOT), why="its list has grown")
+    await check_kept(world, used, since=before)
     await world.serve(served)
     alone = AllServedBy((used.address,))
-    await world.rounds.demand(alone, partial(calls_to, world, ROOT), why="it is listed alone")
+    await world.rounds.require(alone, partial(calls_to, world, ROOT), why="it is listed alone")
     headers = [{**session, TO: ROOT} for session in world.sessions(MEANWHILE)]
     meanwhile = await BackgroundTraffic.begin(world, headers)
     for number, endpoint in enumerate(failing, start=1):
         await world.serve(moving(served, tier(number, [endpoint]), here))
-        await world.attempts.demand_one(endpoint, why="it was put before the others")
+        await world.attempts.require_one(endpoint, why="it was put before the others")
         await world.serve(moving(served, here))
     await world.serve(moving(served, both))
-    await world.rounds.demand(every, partial(calls_to, world, ROOT), why="its list has grown")
-    await world.judge("A37-FAILOVER-11", await meanwhile.over(), EndsWith("OK"))
+    await world.rounds.require(every, partial(calls_to, world, ROOT), why="its list has grown")
+    await world.check("A37-FAILOVER-11", await meanwhile.over(), EndsWith("OK"))
     tried = AttemptCount(most={used.address: 1})
-    await world.judge("A37-FAILOVER-11", world.attempts.seen(used), tried)
+    await world.check("A37-FAILOVER-11", world.attempts.seen(used), tried)
 
 
 @scenario("A37-FAILOVER-11", seconds=0.5)
@@ -158,18 +158,18 @@ async def test_priority_that_is_split(world: World) -> None:
     first, *places = (tier(number, [member]) for number, member in enumerate((before, *members)))
     served = aggregate_config((ROOT,), (*aggregates({ROOT: "z"}), leaf("z")))
     together = (first, *(replace(place, priority=1) for place in places))
-    await in_use(world, with_clusters(served, leaf("z").placed(*together)), ROOT)
+    await in_use(world, with_clusters(served, leaf("z").with_localities(*together)), ROOT)
     await fail(before)
     every = EachServesSome(tuple(member.address for member in members))
-    await world.rounds.demand(every, partial(calls_to, world, ROOT), why="the first has failed")
+    await world.rounds.require(every, partial(calls_to, world, ROOT), why="the first has failed")
     then = moving(served, *places)
     await world.serve(then)
     failed: list[str] = []
     for member in members:
         expected = at_the_first(then, ROOT, failed)
         make_calls = partial(calls_to, world, ROOT, ENOUGH_TO_MEET_ALL)
-        calls = await world.rounds.until_it_lasts(expected, make_calls)
-        await world.judge("A37-FAILOVER-11", calls, expected)
+        calls = await world.rounds.eventually_stable(expected, make_calls)
+        await world.check("A37-FAILOVER-11", calls, expected)
         failed += await fail(member)
 
 
@@ -177,7 +177,7 @@ def turned(cluster: Cluster) -> Cluster:
     """The same localities, those of the lowest priority first."""
     last = max(place.priority for place in cluster.localities)
     places = (replace(place, priority=last - place.priority) for place in cluster.localities)
-    return cluster.placed(*places)
+    return cluster.with_localities(*places)
 
 
 @scenario("A37-FAILOVER-12", seconds=1.5)
@@ -187,25 +187,25 @@ async def test_localities_that_move_in_two_leaves(world: World) -> None:
     planted = await deploy(world, {ROOT: "z b"}, modes={"z": two, "b": two})
     failed: list[str] = []
 
-    async def judge_use(served: XdsConfig) -> None:
+    async def check_use(served: XdsConfig) -> None:
         await world.serve(served)
         expected = at_the_first(served, ROOT, failed)
         make_calls = partial(calls_to, world, ROOT, ENOUGH_TO_MEET_ALL)
-        calls = await world.rounds.until_it_lasts(expected, make_calls)
-        await world.judge("A37-FAILOVER-12", calls, expected)
+        calls = await world.rounds.eventually_stable(expected, make_calls)
+        await world.check("A37-FAILOVER-12", calls, expected)
 
     served = planted.served
     await world.serve(served)
     first = at_the_first(served, ROOT)
-    await world.rounds.demand(first, partial(calls_to, world, ROOT), why="all of them serve")
+    await world.rounds.require(first, partial(calls_to, world, ROOT), why="all of them serve")
     for name in ("b", "z"):
         served = with_clusters_changed(served, turned, name)
-        await judge_use(served)
+        await check_use(served)
     for member in reversed(planted.members["z"]):
         failed += await fail(member)
         served = with_clusters_changed(served, turned, "b")
-        await judge_use(served)
+        await check_use(served)
     (come,) = await world.endpoints(1)
     before = Locality((Endpoint(come.address),), "locality-2")
-    served = moving(served, before, *served.own("z").localities)
-    await judge_use(served)
+    served = moving(served, before, *served.get_cluster("z").localities)
+    await check_use(served)

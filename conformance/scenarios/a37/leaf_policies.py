@@ -41,11 +41,13 @@ async def test_policy_of_each_leaf(world: World) -> None:
     turns = single_locality(await world.addresses(TURNS), name="turns", policy=RoundRobin())
     served = aggregate(hashed, turns, policy=RoundRobin())
     await world.serve(served)
-    ring = served.mapping(cluster="hashed")
+    ring = served.matches_ring(cluster="hashed")
     headers = world.values.sessions_to_map()
-    await world.judge("A75-LEAF-01", await world.until(ring, partial(world.call, headers)), ring)
+    await world.check(
+        "A75-LEAF-01", await world.eventually(ring, partial(world.call, headers)), ring
+    )
     await lose(world, with_clusters_changed(served, unhealthy, "hashed"), *members)
-    await world.judge_rotation("A75-LEAF-01", turns)
+    await world.check_rotation("A75-LEAF-01", turns)
 
 
 @scenario("A75-LEAF-02", AFTERWARDS)
@@ -68,7 +70,7 @@ async def test_guard(world: World) -> None:
     hashed = single_locality(await world.addresses(3), name="hashed")
     await world.serve(aggregate(hashed, policy=RoundRobin()))
     channel = await world.channels.open_elsewhere(**{GUARD: "true"})
-    await world.rounds.demand(
+    await world.rounds.require(
         EachServesSome(hashed.addresses()),
         lambda: world.call(world.sessions(ENOUGH_TO_SPREAD), channel=channel),
         why="requests have all kinds of hashes",
@@ -79,7 +81,7 @@ async def test_guard(world: World) -> None:
         "of the leaf": OneEndpoint(),
         "of the aggregate": SeveralEndpoints(),
     }
-    await world.judge("A75-LEAF-04", calls, choices)
+    await world.check("A75-LEAF-04", calls, choices)
 
 
 @scenario("A75-LEAF-05", seconds=10.7, waits=True, failover=True)
@@ -89,9 +91,9 @@ async def test_priorities_within_a_leaf(world: World) -> None:
     await world.serve(planted.served)
     await world.start([{TO: "m"}] * 5, deadline=timing.AFTER_FAILOVER)
     _, second = planted.members["z"]
-    await world.attempts.demand_one(
+    await world.attempts.require_one(
         second, why="the priority before it stalls", within=timing.AFTER_FAILOVER
     )
     within = AllServedBy((second.address,))
-    calls = await world.rounds.until_it_lasts(within, partial(calls_to, world, "m"))
-    await world.judge("A75-LEAF-05", calls, within)
+    calls = await world.rounds.eventually_stable(within, partial(calls_to, world, "m"))
+    await world.check("A75-LEAF-05", calls, within)

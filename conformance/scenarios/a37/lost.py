@@ -73,12 +73,12 @@ async def test_before_the_tree_is_known(world: World) -> None:
     planted, waiting = await with_the_root_alone(world)
     await world.control.stop()
     for calls in (await waiting.over(), await calls_to(world, "m")):
-        await world.judge("A37-TROUBLE-15", calls, FAILS)
-        await world.judge("A37-TROUBLE-36", calls, STATUSES)
+        await world.check("A37-TROUBLE-15", calls, FAILS)
+        await world.check("A37-TROUBLE-36", calls, STATUSES)
     await back(world, planted.served)
     served, way = at_the_first(planted.served, "m"), partial(calls_to, world, "m")
-    calls = await world.until(served, way, within=timing.AFTER_OUTAGE)
-    await world.judge("A37-TROUBLE-18", calls, served)
+    calls = await world.eventually(served, way, within=timing.AFTER_OUTAGE)
+    await world.check("A37-TROUBLE-18", calls, served)
 
 
 @scenario("A37-TROUBLE-18", "A37-TROUBLE-33", "A37-TROUBLE-34", needs=("watch", "wait_for_ready"))
@@ -88,10 +88,10 @@ async def test_state(world: World) -> None:
     await without(world, planted, "m", "b", "c")
     await world.control.stop()
     why = "the control plane is lost"
-    await world.rounds.demand(FAILS, partial(calls_to, world, "m"), why=why)
+    await world.rounds.require(FAILS, partial(calls_to, world, "m"), why=why)
     mend = partial(back, world, planted.served)
     waited = await errors_and_waits(world, "m", mend, within=timing.AFTER_OUTAGE)
-    await world.judge("A37-TROUBLE-18", waited, EndsWith("OK"))
+    await world.check("A37-TROUBLE-18", waited, EndsWith("OK"))
 
 
 @scenario("A37-TROUBLE-16", "A37-TROUBLE-17", "A37-TROUBLE-18")
@@ -104,20 +104,22 @@ async def test_trees_in_use(world: World) -> None:
     await world.serve(before)
     for root in CLAUSES:
         at_b, way = at_the_first(before, root), partial(calls_to, world, root)
-        await world.rounds.demand(at_b, way, why="its endpoints serve")
+        await world.rounds.require(at_b, way, why="its endpoints serve")
     await world.serve(lacks)
     await require_subscribed(world, Kind.CLUSTER, lacks)
     await world.control.stop()
     heard = partial(calls_to, world, LATE, deadline=timing.HELD)
-    await world.rounds.demand(FAILS, heard, why="the control plane is lost before its cluster came")
-    await judge_as_before(world, before)
-    world.bench.demand("A37-FAILOVER-05")
+    await world.rounds.require(
+        FAILS, heard, why="the control plane is lost before its cluster came"
+    )
+    await check_as_before(world, before)
+    world.checks.require("A37-FAILOVER-05")
     failed = await planted.lose("used-b", "changed-b")
-    await judge_as_before(world, before, *failed)
+    await check_as_before(world, before, *failed)
     await back(world, planted.served)
     served, way = at_the_first(planted.served, LATE), partial(calls_to, world, LATE)
-    calls = await world.until(served, way, within=timing.AFTER_OUTAGE)
-    await world.judge("A37-TROUBLE-18", calls, served)
+    calls = await world.eventually(served, way, within=timing.AFTER_OUTAGE)
+    await world.check("A37-TROUBLE-18", calls, served)
 
 
 def as_it_was(served: XdsConfig) -> XdsConfig:
@@ -127,14 +129,14 @@ def as_it_was(served: XdsConfig) -> XdsConfig:
     return replace(with_clusters(served, *changed), routes=routes)
 
 
-async def judge_as_before(world: World, before: XdsConfig, *failed: str) -> None:
+async def check_as_before(world: World, before: XdsConfig, *failed: str) -> None:
     """Whether both trees are as they were, but for endpoints that have failed."""
     expected = {root: at_the_first(before, root, failed) for root in CLAUSES}
     seen = await each_position_of(world, expected, lasts=True)
-    await world.judge(CLAUSES[USED], seen[USED], expected[USED])
+    await world.check(CLAUSES[USED], seen[USED], expected[USED])
     as_before = expected[CHANGED]
     choices: dict[str, Expectation] = {"A37": as_before, "A74-2024": FAILS, "envoy": as_before}
-    await world.judge(CLAUSES[CHANGED], seen[CHANGED], choices)
+    await world.check(CLAUSES[CHANGED], seen[CHANGED], choices)
 
 
 @scenario("A37-TROUBLE-29")
@@ -146,7 +148,7 @@ async def test_before_all_endpoints(world: World) -> None:
     await require_subscribed(world, Kind.ENDPOINTS, lacks)
     await world.serve(lacks)  # so that the client has answered to those of b
     await world.control.stop()
-    await world.judge("A37-TROUBLE-29", await waiting.over(), at_the_first(lacks, "m"))
+    await world.check("A37-TROUBLE-29", await waiting.over(), at_the_first(lacks, "m"))
 
 
 @scenario("A57-STREAM-01")
@@ -155,9 +157,9 @@ async def test_stream_ended_after_a_response(world: World, code: grpc.StatusCode
     planted, waiting = await with_the_root_alone(world, deadline=timing.AFTER_OUTAGE)
     await world.control.renew(Kind.CLUSTER, "b", code)
     calls = await calls_to(world, "m", deadline=timing.HELD)
-    await world.judge("A57-STREAM-01", calls, WAITS)
+    await world.check("A57-STREAM-01", calls, WAITS)
     await world.serve(planted.served)
-    await world.judge("A57-STREAM-01", await waiting.over(), at_the_first(planted.served, "m"))
+    await world.check("A57-STREAM-01", await waiting.over(), at_the_first(planted.served, "m"))
 
 
 @scenario("A57-STREAM-02")
@@ -167,5 +169,5 @@ async def test_streams_ended_without_a_response(world: World) -> None:
     world.plane.script.refuse_streams()
     world.plane.script.end_streams()
     heard = partial(calls_to, world, LATE, deadline=timing.HELD)
-    calls = await world.until(FAILS, heard, within=timing.BEFORE_ABSENCE)
-    await world.judge("A57-STREAM-02", calls, FAILS)
+    calls = await world.eventually(FAILS, heard, within=timing.BEFORE_ABSENCE)
+    await world.check("A57-STREAM-02", calls, FAILS)

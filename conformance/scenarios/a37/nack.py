@@ -55,39 +55,39 @@ async def test_clusters(world: World, names: tuple[str, ...]) -> None:
     """While all three are in use an update of each comes, two of which are bad."""
     before, after = await updates(world, names)
     await world.serve(before)
-    await world.demand_served([{TO: name} for name in names])
-    good = {name: after.own(name).resource() for name in names}
+    await world.require_served([{TO: name} for name in names])
+    good = {name: after.get_cluster(name).resource() for name in names}
     sent = [
         cluster if name == "good" else NO_EDS_CONFIG.of(cluster) for name, cluster in good.items()
     ]
     answer = await world.control.offer(Kind.CLUSTER, *sent)
     for expectation in (AckedOrNacked(acked=False), NackHasDetail()):
-        await world.judge("A46-NACK-04", answer, expectation)
+        await world.check("A46-NACK-04", answer, expectation)
     versions: dict[str, Expectation] = {
         "version accepted before": AnswerVersion(),
         "version of the response": NackVersion(),
     }
-    await world.judge("A46-NACK-07", answer, versions)
+    await world.check("A46-NACK-07", answer, versions)
     bad = ("bad", "worse")
     choices = {"names each": NackNames(bad), "does not name each": NackNames(bad, has_all=False)}
-    await world.judge("A46-NACK-05", answer, choices)
+    await world.check("A46-NACK-05", answer, choices)
     expected = leads(after, "good")
-    calls = await world.until(expected, partial(calls_to, world, "good"))
-    await world.judge("A46-NACK-01", calls, expected)
+    calls = await world.eventually(expected, partial(calls_to, world, "good"))
+    await world.check("A46-NACK-01", calls, expected)
     for name in ("bad", "worse"):
-        await world.judge("A46-NACK-03", await calls_to(world, name), leads(before, name))
-    await world.judge("A46-NACK-04", world.control.last_word(answer), AckedOrNacked(acked=False))
+        await world.check("A46-NACK-03", await calls_to(world, name), leads(before, name))
+    await world.check("A46-NACK-04", world.control.last_word(answer), AckedOrNacked(acked=False))
     mended = await world.control.offer(Kind.CLUSTER, *good.values())
-    await world.judge("A46-NACK-06", mended, AckedOrNacked(acked=True))
+    await world.check("A46-NACK-06", mended, AckedOrNacked(acked=True))
     for name in names:
         expected = leads(after, name)
-        calls = await world.until(expected, partial(calls_to, world, name))
-        await world.judge("A46-NACK-06", calls, expected)
+        calls = await world.eventually(expected, partial(calls_to, world, name))
+        await world.check("A46-NACK-06", calls, expected)
 
 
 def leads(served: XdsConfig, name: str) -> AllServedBy:
     """Calls where a cluster leads."""
-    discovery: Any = served.own(name).discovery
+    discovery: Any = served.get_cluster(name).discovery
     return AllServedBy(
         tuple(endpoint.address for place in discovery.localities for endpoint in place.endpoints)
     )
@@ -100,18 +100,21 @@ async def test_before_anything_was_accepted(world: World) -> None:
     Neither is sent before both are asked for, which may be by a request each: the good one would
     come alone, in a response that nobody refuses.
     """
-    world.bench.demand("A37-TROUBLE-04")
+    world.checks.require("A37-TROUBLE-04")
     members = await world.endpoints(2)
     pair = zip(("bad", "good"), members, strict=True)
     whole = aggregate_config(("bad", "good"), [leaf(name, (endpoint,)) for name, endpoint in pair])
     await world.serve(replace(whole, unsent=((Kind.CLUSTER, "bad"), (Kind.CLUSTER, "good"))))
     requests = await world.start([{TO: "good"}])
     await require_subscribed(world, Kind.CLUSTER, whole)
-    sent = NO_EDS_CONFIG.of(whole.own("bad").resource()), whole.own("good").resource()
+    sent = (
+        NO_EDS_CONFIG.of(whole.get_cluster("bad").resource()),
+        whole.get_cluster("good").resource(),
+    )
     answer = await world.control.offer(Kind.CLUSTER, *sent)
-    await world.judge("A46-NACK-01", answer, AckedOrNacked(acked=False))
-    await world.judge("A46-NACK-01", await requests.over(), leads(whole, "good"))
-    await world.judge("A46-NACK-01", await calls_to(world, "bad"), EndsWith("UNAVAILABLE"))
+    await world.check("A46-NACK-01", answer, AckedOrNacked(acked=False))
+    await world.check("A46-NACK-01", await requests.over(), leads(whole, "good"))
+    await world.check("A46-NACK-01", await calls_to(world, "bad"), EndsWith("UNAVAILABLE"))
 
 
 def with_a_gap(assignment: Any) -> Any:
@@ -150,11 +153,11 @@ async def test_endpoints(
         for several in (members[:2], members[2:])
     )
     await world.serve(before)
-    await world.demand_served([{TO: name} for name in names])
-    sent = {name: after.own(name).endpoints() for name in names}
+    await world.require_served([{TO: name} for name in names])
+    sent = {name: after.get_cluster(name).endpoints() for name in names}
     sent["bad"] = spoilt(sent["bad"])
     answer = await world.control.offer(Kind.ENDPOINTS, *sent.values())
-    await world.judge("A46-NACK-02", answer, AckedOrNacked(acked=False))
+    await world.check("A46-NACK-02", answer, AckedOrNacked(acked=False))
     expected = leads(after, "good")
-    calls = await world.until(expected, partial(calls_to, world, "good"))
-    await world.judge("A46-NACK-02", calls, expected)
+    calls = await world.eventually(expected, partial(calls_to, world, "good"))
+    await world.check("A46-NACK-02", calls, expected)

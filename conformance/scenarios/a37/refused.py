@@ -16,9 +16,9 @@ from conformance.scenarios.helpers.leaf_positions import (
     BESIDE,
     ROOTS,
     TREES,
+    check_each,
     each_position,
     each_position_of,
-    judge_each,
     lose_before_x,
     require_rejected,
     require_subscribed,
@@ -73,16 +73,16 @@ async def test_endpoints_from_the_start(world: World) -> None:
     await world.serve(lacks)
     waiting = await started(world, *ROOTS, BESIDE)
     await require_subscribed(world, Kind.ENDPOINTS, lacks)
-    refused = (rejected_endpoints(well.own(name)) for name in bad)
+    refused = (rejected_endpoints(well.get_cluster(name)) for name in bad)
     await require_rejected(world, Kind.ENDPOINTS, *refused)
     for root, calls in waiting.items():
         clause = "A37-TROUBLE-35" if root == BESIDE else "A37-TROUBLE-25"
-        await world.judge(clause, await calls.over(), at_the_first(lacks, root))
-    await judge_each(world, "A37-TROUBLE-25", lacks)
+        await world.check(clause, await calls.over(), at_the_first(lacks, root))
+    await check_each(world, "A37-TROUBLE-25", lacks)
     failed = await lose_before_x(world, planted)
-    await judge_each(world, "A37-TROUBLE-25", lacks, "middle-m", failed=failed)
+    await check_each(world, "A37-TROUBLE-25", lacks, "middle-m", failed=failed)
     await world.serve(well)
-    await judge_each(world, "A37-TROUBLE-31", well, failed=failed)
+    await check_each(world, "A37-TROUBLE-31", well, failed=failed)
 
 
 @scenario("A37-TROUBLE-26", "A37-TROUBLE-31")
@@ -90,15 +90,15 @@ async def test_endpoints_after_good_ones(world: World) -> None:
     planted = await deploy(world, *TREES)
     well = planted.served
     await in_use(world, well, *ROOTS)
-    refused = (rejected_endpoints(well.own(name)) for name in each_position("x"))
+    refused = (rejected_endpoints(well.get_cluster(name)) for name in each_position("x"))
     await require_rejected(world, Kind.ENDPOINTS, *refused)
-    await judge_each(world, "A37-TROUBLE-26", well, lasts=True)
+    await check_each(world, "A37-TROUBLE-26", well, lasts=True)
     fewer = with_x_first(well)
     await world.serve(fewer)
-    await judge_each(world, "A37-TROUBLE-26", fewer)
+    await check_each(world, "A37-TROUBLE-26", fewer)
     mended = await moved(world, fewer, "x")
     await world.serve(mended)
-    await judge_each(world, "A37-TROUBLE-31", mended)
+    await check_each(world, "A37-TROUBLE-31", mended)
 
 
 def with_x_first(served: XdsConfig) -> XdsConfig:
@@ -114,14 +114,16 @@ async def test_clusters_from_the_start(world: World) -> None:
     await world.serve(lacks)
     waiting = await started(world, *ROOTS, DIRECT, BESIDE)
     await require_subscribed(world, Kind.CLUSTER, lacks)
-    await require_rejected(world, Kind.CLUSTER, *(rejected_cluster(well.own(name)) for name in bad))
+    await require_rejected(
+        world, Kind.CLUSTER, *(rejected_cluster(well.get_cluster(name)) for name in bad)
+    )
     clauses = {DIRECT: "A37-TROUBLE-12", BESIDE: "A37-TROUBLE-35"}
     for root, calls in waiting.items():
         clause = clauses.get(root, "A37-TROUBLE-11")
         expected = at_the_first(lacks, root) if root in clauses else without_one(lacks, root)
-        await world.judge(clause, await calls.over(), expected)
+        await world.check(clause, await calls.over(), expected)
     await world.serve(well)
-    await judge_each(world, "A37-TROUBLE-14", well, *ROOTS, DIRECT)
+    await check_each(world, "A37-TROUBLE-14", well, *ROOTS, DIRECT)
 
 
 @scenario("A37-TROUBLE-13", "A37-TROUBLE-14")
@@ -130,15 +132,17 @@ async def test_clusters_after_good_ones(world: World) -> None:
     well = (await deploy(world, *TREES, direct=(BESIDE,))).served
     await in_use(world, well, *ROOTS, BESIDE)
     bad = (*each_position("x"), "only-m")
-    await require_rejected(world, Kind.CLUSTER, *(rejected_cluster(well.own(name)) for name in bad))
+    await require_rejected(
+        world, Kind.CLUSTER, *(rejected_cluster(well.get_cluster(name)) for name in bad)
+    )
     later = await with_another_beside(world, well)
-    await judge_each(world, "A37-TROUBLE-13", later, lasts=True)
+    await check_each(world, "A37-TROUBLE-13", later, lasts=True)
     await world.serve(
         without_resources(later, Kind.CLUSTER, *bad)
     )  # so that the good ones are sent again
     mended = with_x_first(await moved(world, later, "x"))
     await world.serve(mended)
-    await judge_each(world, "A37-TROUBLE-14", mended)
+    await check_each(world, "A37-TROUBLE-14", mended)
 
 
 @scenario("A37-TREE-02", "A37-TROUBLE-07", "A37-TROUBLE-08", "A37-TROUBLE-09", "A37-TROUBLE-35")
@@ -151,25 +155,25 @@ async def test_deleted(world: World) -> None:
     await world.serve(lacks)
     await world.control.delete(Kind.CLUSTER, *gone)
     lacks = await with_another_beside(world, lacks)
-    await judge_deleted(world, planted, lacks, *roots)
+    await check_deleted(world, planted, lacks, *roots)
     calls = await calls_to(world, BESIDE)
-    await world.judge("A37-TROUBLE-35", calls, at_the_first(lacks, BESIDE))
+    await world.check("A37-TROUBLE-35", calls, at_the_first(lacks, BESIDE))
     (address,) = await world.addresses(1)
     again = with_clusters_changed(await moved(world, well, "x"), with_endpoints(address), DIRECT)
     await world.control.serve(again, unheard=True)
-    await judge_each(world, "A37-TROUBLE-09", again, *roots, DIRECT)
+    await check_each(world, "A37-TROUBLE-09", again, *roots, DIRECT)
 
 
 async def is_in_order(world: World, served: XdsConfig, root: str) -> bool:
     """Judge whether a nested tree is used in its order; nothing else is asked of it if not."""
     expected, make_calls = at_the_first(served, root), partial(calls_to, world, root)
-    has_nesting = world.bench.has("A37-TREE-02")
-    calls = await world.until(expected, make_calls) if has_nesting else await make_calls()
-    await world.judge("A37-TREE-02", calls, expected)
+    has_nesting = world.checks.has("A37-TREE-02")
+    calls = await world.eventually(expected, make_calls) if has_nesting else await make_calls()
+    await world.check("A37-TREE-02", calls, expected)
     return has_nesting and not calls.overdue
 
 
-async def judge_deleted(world: World, planted: Deployment, lacks: XdsConfig, *roots: str) -> None:
+async def check_deleted(world: World, planted: Deployment, lacks: XdsConfig, *roots: str) -> None:
     """What became of trees without a cluster, and of one to which a route leads."""
     choices: dict[str, dict[str, Expectation]] = {
         root: without_one(lacks, root) | {"A88": at_the_first(planted.served, root)}
@@ -180,11 +184,13 @@ async def judge_deleted(world: World, planted: Deployment, lacks: XdsConfig, *ro
         "A88": at_the_first(planted.served, DIRECT),
         "envoy": at_the_first(lacks, DIRECT),
     }
-    expected = {root: world.bench.own("A37-TROUBLE-07", choice) for root, choice in choices.items()}
-    expected[DIRECT] = world.bench.own("A37-TROUBLE-08", direct)
+    expected = {
+        root: world.checks.own("A37-TROUBLE-07", choice) for root, choice in choices.items()
+    }
+    expected[DIRECT] = world.checks.own("A37-TROUBLE-08", direct)
     for root, calls in (await each_position_of(world, expected, lasts=True)).items():
         clause = "A37-TROUBLE-08" if root == DIRECT else "A37-TROUBLE-07"
-        await world.judge(clause, calls, choices.get(root, direct))
+        await world.check(clause, calls, choices.get(root, direct))
 
 
 @scenario("A37-TROUBLE-33", "A37-TROUBLE-34", needs=("watch", "wait_for_ready"))
@@ -193,5 +199,5 @@ async def test_state_of_a_root_refused(world: World) -> None:
     well = planted.served
     await world.serve(without_resources(well, Kind.CLUSTER, "m"))
     await world.start([{TO: "m"}])
-    await require_rejected(world, Kind.CLUSTER, rejected_cluster(well.own("m")))
+    await require_rejected(world, Kind.CLUSTER, rejected_cluster(well.get_cluster("m")))
     await errors_and_waits(world, "m", partial(world.serve, well))

@@ -103,7 +103,7 @@ async def test_order(world: World, clause: str, shapes: Mapping[str, Shape]) -> 
         root = next(iter(tree))
         expected = in_tree_order(planted.served, root)
         await calls_to(world, root, 1)
-        await world.judge(clause, await world.attempts.until(expected), expected)
+        await world.check(clause, await world.attempts.until(expected), expected)
 
 
 @scenario("A37-TREE-07", "A37-TREE-08", "A37-TREE-10")
@@ -119,8 +119,8 @@ async def test_asked_for(world: World) -> None:
     kinds = (("A37-TREE-07", "CLUSTER"), ("A37-TREE-08", "ENDPOINTS"))
     for clause, kind in kinds:
         expected = subscriptions_of(served, kind, ever=True)
-        await world.judge(clause, await world.control.asked_until(expected), expected)
-    await world.judge("A37-TREE-10", world.control.asked(), SubscribesOnce())
+        await world.check(clause, await world.control.asked_until(expected), expected)
+    await world.check("A37-TREE-10", world.control.asked(), SubscribesOnce())
 
 
 def named(cluster: Cluster) -> Cluster:
@@ -133,14 +133,14 @@ def named(cluster: Cluster) -> Cluster:
 @scenario("A37-TREE-09")
 async def test_service_name_beside_another_type(world: World) -> None:
     planted = await deploy(world, {"m": "b a"})
-    odd: Any = planted.served.own("m").resource()
+    odd: Any = planted.served.get_cluster("m").resource()
     odd.eds_cluster_config.eds_config.ads.SetInParent()
     odd.eds_cluster_config.service_name = "a-service"
     await world.serve(with_raw_clusters(planted.served, odd))
     calls = await calls_to(world, "m")
-    await world.judge("A37-TREE-09", calls, at_the_first(planted.served, "m"))
+    await world.check("A37-TREE-09", calls, at_the_first(planted.served, "m"))
     expected = subscriptions_of(planted.served, "ENDPOINTS", ever=True)
-    await world.judge("A37-TREE-09", await world.control.asked_until(expected), expected)
+    await world.check("A37-TREE-09", await world.control.asked_until(expected), expected)
 
 
 @scenario("A37-TREE-14")
@@ -149,10 +149,10 @@ async def test_used_by_a_route_and_an_aggregate(world: World, name: str) -> None
     """By its name the aggregate sorts before, between or behind its leaves, m and n."""
     planted = await deploy(world, {name: "m n"}, direct=("m", "n"))
     await world.serve(planted.served)
-    await judge_use(world, "A37-TREE-14", planted.served, name, "m", "n")
-    world.bench.demand("A37-FAILOVER-05")
+    await check_use(world, "A37-TREE-14", planted.served, name, "m", "n")
+    world.checks.require("A37-FAILOVER-05")
     failed = await planted.lose("m")
-    await judge_use(world, "A37-TREE-14", planted.served, name, "m", "n", failed=failed)
+    await check_use(world, "A37-TREE-14", planted.served, name, "m", "n", failed=failed)
 
 
 @scenario("A37-TREE-15")
@@ -162,9 +162,9 @@ async def test_two_aggregates_of_the_same_leaves(world: World) -> None:
     failed: tuple[str, ...] = ()
     for lost in ((), ("n",), ("m",)):
         if lost:
-            world.bench.demand("A37-FAILOVER-05")
+            world.checks.require("A37-FAILOVER-05")
         failed += await planted.lose(*lost)
-        if not await judge_use(world, "A37-TREE-15", planted.served, "a", "z", failed=failed):
+        if not await check_use(world, "A37-TREE-15", planted.served, "a", "z", failed=failed):
             break
 
 
@@ -181,18 +181,18 @@ async def test_aggregate_of_a_route_and_of_others(world: World) -> None:
     for address in await world.addresses(4):
         served = with_clusters_changed(planted.served, with_endpoints(address), "a")
         await world.serve(served)
-        if not await judge_use(world, "A37-TREE-15", served, "m"):
+        if not await check_use(world, "A37-TREE-15", served, "m"):
             break
 
 
-async def judge_use(
+async def check_use(
     world: World, clause: str, served: XdsConfig, *roots: str, failed: tuple[str, ...] = ()
 ) -> bool:
     """Whether requests to these roots soon go by what is served now; told up to one that do not."""
     for root in roots:
         expected = at_the_first(served, root, failed)
-        calls = await world.until(expected, partial(calls_to, world, root))
-        await world.judge(clause, calls, expected)
+        calls = await world.eventually(expected, partial(calls_to, world, root))
+        await world.check(clause, calls, expected)
         if calls.overdue:
             return False
     return True
@@ -203,7 +203,7 @@ async def test_connections_of_one_used_twice(world: World) -> None:
     planted = await deploy(world, {"a": "b c"}, direct=("b",))
     await world.serve(planted.served)
     for root in ("a", "b"):
-        await world.rounds.demand(
+        await world.rounds.require(
             at_the_first(planted.served, root), partial(calls_to, world, root), why="it is served"
         )
     (address,) = planted.of("b")
@@ -211,7 +211,7 @@ async def test_connections_of_one_used_twice(world: World) -> None:
         "one connection": AttemptCount(most={address: 1}),
         "one for each use": AttemptCount(least={address: 2}, most={address: 2}),
     }
-    await world.judge("A37-TREE-13", world.attempts.seen(), choices)
+    await world.check("A37-TREE-13", world.attempts.seen(), choices)
 
 
 @scenario("A37-TREE-16", "A37-TREE-17", "A37-TREE-19", "A37-TROUBLE-36")
@@ -228,11 +228,11 @@ async def test_depth(world: World) -> None:
         (await calls_to(world, root, deadline=timing.COLD_CALL), at_the_first(planted.served, root))
         for root in (*(f"{name}-0" for name in depths), "beside")
     ]
-    await world.judge("A37-TREE-16", *within)
-    await world.judge("A37-TREE-19", on_the_edge[0], {"served": on_the_edge[1], "fails": Fails()})
-    await world.judge("A37-TREE-17", beyond[0], Fails())
-    await world.judge("A37-TREE-17", *beside)
-    await world.judge("A37-TROUBLE-36", beyond[0], STATUSES)
+    await world.check("A37-TREE-16", *within)
+    await world.check("A37-TREE-19", on_the_edge[0], {"served": on_the_edge[1], "fails": Fails()})
+    await world.check("A37-TREE-17", beyond[0], Fails())
+    await world.check("A37-TREE-17", *beside)
+    await world.check("A37-TROUBLE-36", beyond[0], STATUSES)
 
 
 @scenario("A37-TREE-18", "A37-TREE-20", needs=("watch", "wait_for_ready"))
@@ -244,16 +244,16 @@ async def test_too_deep_and_mended(world: World) -> None:
     watched = await world.states.watch()
     await world.call([{TO: "c-0"}])
     states = await world.states.until(watched, "TRANSIENT_FAILURE")
-    await world.judge("A37-TREE-18", states, EndsInState(("TRANSIENT_FAILURE",)))
+    await world.check("A37-TREE-18", states, EndsInState(("TRANSIENT_FAILURE",)))
     waits = await world.start([{TO: "c-0"}], wait_for_ready=True, deadline=timing.HELD)
-    await world.judge("A37-TREE-18", await waits.over(), EndsWith("DEADLINE_EXCEEDED"))
+    await world.check("A37-TREE-18", await waits.over(), EndsWith("DEADLINE_EXCEEDED"))
     waits = await world.start([{TO: "c-0"}], wait_for_ready=True)
     mended = with_clusters(planted.served, *aggregates({"c-3": "c-17"}))
     await world.serve(mended)
     expected = at_the_first(mended, "c-0")
-    calls = await world.until(expected, partial(calls_to, world, "c-0"))
+    calls = await world.eventually(expected, partial(calls_to, world, "c-0"))
     for seen in (calls, await waits.over()):
-        await world.judge("A37-TREE-20", seen, expected)
+        await world.check("A37-TREE-20", seen, expected)
 
 
 @scenario("A37-TREE-38", needs=("metadata",), seconds=1)
@@ -263,7 +263,7 @@ async def test_chain_of_a_thousand(world: World) -> None:
     await world.serve(planted.served)
     deep = await world.start([{TO: "c-0"}])
     choices: dict[str, Expectation] = {"fail": Fails(), "wait": EndsWith("DEADLINE_EXCEEDED")}
-    await world.judge("A37-TREE-38", await deep.over(), choices)
+    await world.check("A37-TREE-38", await deep.over(), choices)
 
 
 @scenario("A37-TREE-21", "A37-TREE-23", "A37-TROUBLE-36")
@@ -274,13 +274,13 @@ async def test_cycle_without_a_leaf(world: World) -> None:
     await world.serve(before)
     for root in ("own", "m"):
         calls = await calls_to(world, root)
-        await world.judge("A37-TREE-21", calls, Fails())
-        await world.judge("A37-TROUBLE-36", calls, STATUSES)
+        await world.check("A37-TREE-21", calls, Fails())
+        await world.check("A37-TROUBLE-36", calls, STATUSES)
     expected = at_the_first(before, "beside")
-    await world.judge("A37-TREE-21", await calls_to(world, "beside"), expected)
+    await world.check("A37-TREE-21", await calls_to(world, "beside"), expected)
     mended = with_clusters(before, *aggregates({"own": "x", "n": "y"}))
     await world.serve(mended)
-    await judge_use(world, "A37-TREE-23", mended, "own", "m")
+    await check_use(world, "A37-TREE-23", mended, "own", "m")
 
 
 @scenario("A37-TREE-22")
@@ -291,7 +291,7 @@ async def test_cycle_beside_a_leaf(world: World) -> None:
         "leaf used": at_the_first(planted.served, "m"),
         "fails": Fails(),
     }
-    await world.judge("A37-TREE-22", await calls_to(world, "m"), choices)
+    await world.check("A37-TREE-22", await calls_to(world, "m"), choices)
 
 
 @scenario("A37-TREE-35")
@@ -301,7 +301,7 @@ async def test_many_ways(world: World) -> None:
     shape = {name: " ".join(below) for above, below in pairwise(rows) for name in above}
     planted = await deploy(world, shape)
     await world.serve(planted.served)
-    await world.judge("A37-TREE-35", await calls_to(world, "m"), at_the_first(planted.served, "m"))
+    await world.check("A37-TREE-35", await calls_to(world, "m"), at_the_first(planted.served, "m"))
 
 
 @scenario("A37-TREE-36", needs=("metadata",), seconds=4)
@@ -317,31 +317,31 @@ async def test_many_leaves(world: World, place: int) -> None:
     planted = await deploy(world, {"m": serving})
     alike = [Cluster(name=name, discovery=Eds(service_name="service")) for name in names]
     above = aggregates({"m": " ".join(names)})
-    served = with_clusters(planted.served, *alike, planted.served.own(serving), *above)
+    served = with_clusters(planted.served, *alike, planted.served.get_cluster(serving), *above)
     await world.serve(replace(served, unsent=tuple((Kind.CLUSTER, name) for name in names)))
     waiting = await world.start([{TO: "m"}], deadline=timing.MANY_NAMES)
     await world.control.give_time_to_ask(Kind.CLUSTER, len(names), within=timing.BEFORE_ABSENCE)
     await world.serve(served)
     choices: dict[str, Expectation] = {"served": at_the_first(served, "m"), "fails": Fails()}
-    await world.judge("A37-TREE-36", await waiting.over(), choices)
-    await demand_use(world, with_clusters(served, leaf(serving, await world.endpoints(1))))
+    await world.check("A37-TREE-36", await waiting.over(), choices)
+    await require_use(world, with_clusters(served, leaf(serving, await world.endpoints(1))))
 
 
 @scenario("A37-TREE-37", seconds=1)
 async def test_long_names(world: World) -> None:
     name, service = "n" * 2**16, "s" * 2**16
     planted = await deploy(world, {"m": "b"})
-    short = planted.served.own("b")
+    short = planted.served.get_cluster("b")
     long = replace(short.known_as(service), name=name)
     served = with_clusters(planted.served, long, *aggregates({"m": name}))
     await world.serve(served)
     choices: dict[str, Expectation] = {"served": at_the_first(served, "m"), "fails": Fails()}
-    await world.judge("A37-TREE-37", await calls_to(world, "m"), choices)
-    await demand_use(world, planted.served)
+    await world.check("A37-TREE-37", await calls_to(world, "m"), choices)
+    await require_use(world, planted.served)
 
 
-async def demand_use(world: World, served: XdsConfig) -> None:
+async def require_use(world: World, served: XdsConfig) -> None:
     """After what was extreme the client must live, and go by an update as any other."""
     await world.serve(served)
     why = "an update came after the extreme one that any client can take"
-    await world.rounds.demand(at_the_first(served, "m"), partial(calls_to, world, "m"), why=why)
+    await world.rounds.require(at_the_first(served, "m"), partial(calls_to, world, "m"), why=why)

@@ -297,7 +297,7 @@ async def test_taken(world: World, form: Form, odds: Sequence[ClusterVariant]) -
     ("clause", "source"), [case("ads", "A27-CDS-01", "ads"), case("self", "A47-CDS-03", "self")]
 )
 async def test_source_of_endpoints(world: World, clause: str, source: str) -> None:
-    world.bench.demand(clause)
+    world.checks.require(clause)
     live = await LiveCluster.begin(world, "EDS", about="A27-CDS-01" if source == "ads" else "")
     await live.taken(ClusterVariant(clause, f"eds_config {{ {source} {{}} }}", within=EDS))
     await live.asks_beside_clusters(clause)
@@ -316,7 +316,7 @@ async def test_xdstp_name(world: World) -> None:
 @scenario("A47-CDS-01", AFTERWARDS, UNCHANGED, bootstrap=WITH_AUTHORITY)
 async def test_xdstp_name_alone(world: World) -> None:
     """Without a service name."""
-    world.bench.demand("A47-CDS-01")
+    world.checks.require("A47-CDS-01")
     live = await LiveCluster.begin(world, "EDS", name=f"{XDSTP}used")
     await live.refused_all([ClusterVariant("A47-CDS-01", less="service_name", within=EDS)])
 
@@ -396,9 +396,9 @@ async def test_service_name(world: World, clause: str, services: tuple[str | Non
     await world.serve(served)
     for cluster in named:
         calls = await calls_to(world, cluster.name)
-        await world.judge(
-            clause, calls, world.bench.alike(clause, AllServedBy(cluster.addresses()))
+        await world.check(
+            clause, calls, world.checks.alike(clause, AllServedBy(cluster.addresses()))
         )
     expected = subscriptions_of(served, "ENDPOINTS", ever=True)
     asked = await world.control.asked_until(expected)
-    await world.judge(clause, asked, world.bench.alike(clause, expected))
+    await world.check(clause, asked, world.checks.alike(clause, expected))

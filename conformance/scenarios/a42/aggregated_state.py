@@ -42,35 +42,35 @@ def once_not_idle(seen: States) -> States:
 
 @scenario("A42-AGG-01", needs=("watch",))
 async def test_one_ready(world: World) -> None:
-    met = await ring_order(world, 3)
+    order = await ring_order(world, 3)
     watched = await world.states.watch()
-    await met.arrange("READY", "IDLE", "IDLE")
+    await order.arrange("READY", "IDLE", "IDLE")
     states = await world.states.until(watched, "READY")
-    await world.judge("A42-AGG-01", states, reports("READY", "IDLE", "IDLE"))
+    await world.check("A42-AGG-01", states, reports("READY", "IDLE", "IDLE"))
 
 
 @scenario("A42-AGG-02")
 async def test_two_failed_of_five(world: World) -> None:
     """Two of five: neither a half nor a majority is needed."""
     lower = await endpoints(world, Serve())
-    met = await ring_order(world, 5, tier(1, lower))
-    await met.set_modes(Close(), Close(), *[Stall()] * 3)
-    calls = await world.call([met.request], deadline=timing.FAR_FROM_FAILOVER)
-    await world.judge("A42-AGG-02", calls, AllServedBy((lower[0].address,)))
+    order = await ring_order(world, 5, tier(1, lower))
+    await order.set_modes(Close(), Close(), *[Stall()] * 3)
+    calls = await world.call([order.request], deadline=timing.FAR_FROM_FAILOVER)
+    await world.check("A42-AGG-02", calls, AllServedBy((lower[0].address,)))
 
 
 @scenario("A42-AGG-03", "A42-AGG-09", needs=("watch",))
 async def test_one_connecting(world: World) -> None:
     """The others are IDLE, which does not hide it."""
-    met = await ring_order(world, 3)
-    await met[0].set_mode(Stall())
+    order = await ring_order(world, 3)
+    await order[0].set_mode(Stall())
     watched = await world.states.watch()
-    await met.make_connecting(met[0])
-    await world.states.demand(watched, "CONNECTING", why="a connection is being tried")
+    await order.make_connecting(order[0])
+    await world.states.require(watched, "CONNECTING", why="a connection is being tried")
     await world.attempts.quiet_from_now(why="the attempt is held")
     states = world.states.told(watched)
-    await world.judge("A42-AGG-03", states, reports("CONNECTING", "IDLE", "IDLE"))
-    await world.judge("A42-AGG-09", states, reports("CONNECTING", "IDLE", "IDLE"))
+    await world.check("A42-AGG-03", states, reports("CONNECTING", "IDLE", "IDLE"))
+    await world.check("A42-AGG-09", states, reports("CONNECTING", "IDLE", "IDLE"))
 
 
 @scenario("A42-AGG-04", needs=("watch",), seconds=1.2, waits=True)
@@ -78,29 +78,29 @@ async def test_one_connecting(world: World) -> None:
 async def test_one_failed(world: World, count: int) -> None:
     """One failed endpoint of two is half of them."""
     lower = await endpoints(world, Serve())
-    met = await ring_order(world, count, tier(1, lower), unasked=True)
-    await met.set_modes(Close(), *[Stall()] * (count - 1))
+    order = await ring_order(world, count, tier(1, lower), unasked=True)
+    await order.set_modes(Close(), *[Stall()] * (count - 1))
     watched = await world.states.watch()
-    await world.states.demand(watched, "IDLE", why=UNASKED)
+    await world.states.require(watched, "IDLE", why=UNASKED)
     told = len(watched.states)
-    waiting = await world.start([met.request], deadline=timing.SEVERAL_MOMENTS)
-    await world.attempts.demand_count(met[0], why="a request picked it")
-    await world.judge("A42-AGG-04", await waiting.over(), WAITS)
+    waiting = await world.start([order.request], deadline=timing.SEVERAL_MOMENTS)
+    await world.attempts.require_count(order[0], why="a request picked it")
+    await world.check("A42-AGG-04", await waiting.over(), WAITS)
     states = once_not_idle(await world.states.until(watched, "CONNECTING", since=told))
-    await world.judge("A42-AGG-04", states, NeverInState(("IDLE", "TRANSIENT_FAILURE")))
-    await world.judge("A42-AGG-04", states, reports("TRANSIENT_FAILURE", "CONNECTING", "IDLE"))
+    await world.check("A42-AGG-04", states, NeverInState(("IDLE", "TRANSIENT_FAILURE")))
+    await world.check("A42-AGG-04", states, reports("TRANSIENT_FAILURE", "CONNECTING", "IDLE"))
 
 
 @scenario("A42-AGG-05", needs=("watch",))
 async def test_connection_lost_beside_idle_ones(world: World) -> None:
-    met = await ring_order(world, 3)
+    order = await ring_order(world, 3)
     watched = await world.states.watch()
-    await met.make_ready(met[0])
-    await world.states.demand(watched, "READY", why="a request was served")
+    await order.make_ready(order[0])
+    await world.states.require(watched, "READY", why="a request was served")
     told = len(watched.states) - 1
-    await met[0].kill()
+    await order[0].kill()
     states = await world.states.until(watched, "IDLE", since=told)
-    await world.judge("A42-AGG-05", states, reports("IDLE", "IDLE", "IDLE"))
+    await world.check("A42-AGG-05", states, reports("IDLE", "IDLE", "IDLE"))
 
 
 @scenario("A42-AGG-06")
@@ -108,46 +108,46 @@ async def test_only_endpoint_failed(world: World) -> None:
     only, lower = await endpoints(world, Close()), await endpoints(world, Serve())
     await serve_before_requests(world, ranked(only, lower))
     calls = await world.call(world.sessions(1), deadline=timing.FAR_FROM_FAILOVER)
-    await world.judge("A42-AGG-06", calls, AllServedBy((lower[0].address,)))
+    await world.check("A42-AGG-06", calls, AllServedBy((lower[0].address,)))
 
 
 @scenario("A42-AGG-07")
 async def test_one_ready_beside_two_failed(world: World) -> None:
     lower = await endpoints(world, Serve())
-    met = await ring_order(world, 3, tier(1, lower))
-    await met.arrange("TRANSIENT_FAILURE", "TRANSIENT_FAILURE", "READY")
+    order = await ring_order(world, 3, tier(1, lower))
+    await order.arrange("TRANSIENT_FAILURE", "TRANSIENT_FAILURE", "READY")
     calls = await world.call(world.sessions(20))
-    await world.judge("A42-AGG-07", calls, AllServedBy((met[2].address,)))
+    await world.check("A42-AGG-07", calls, AllServedBy((order[2].address,)))
 
 
 @scenario("A42-AGG-08")
 async def test_two_failed_beside_one_connecting(world: World) -> None:
     lower = await endpoints(world, Serve())
-    met = await ring_order(world, 5, tier(1, lower), unasked=True)
-    await met.set_modes(Close(), Close(), *[Stall()] * 3)
-    await met.make_connecting(met[2])
-    calls = await world.call([met.request], deadline=timing.FAR_FROM_FAILOVER)
-    await world.judge("A42-AGG-08", calls, AllServedBy((lower[0].address,)))
+    order = await ring_order(world, 5, tier(1, lower), unasked=True)
+    await order.set_modes(Close(), Close(), *[Stall()] * 3)
+    await order.make_connecting(order[2])
+    calls = await world.call([order.request], deadline=timing.FAR_FROM_FAILOVER)
+    await world.check("A42-AGG-08", calls, AllServedBy((lower[0].address,)))
 
 
 @scenario("A42-AGG-10", needs=("watch",))
 async def test_no_idle_between_attempts(world: World) -> None:
     """The first attempt fails once CONNECTING has been told: what is short may not be told."""
-    met = await ring_order(world, 2, unasked=True)
-    await met.set_modes(Hold(), Hold())
+    order = await ring_order(world, 2, unasked=True)
+    await order.set_modes(Hold(), Hold())
     watched = await world.states.watch()
-    await world.states.demand(watched, "IDLE", why=UNASKED)
+    await world.states.require(watched, "IDLE", why=UNASKED)
     told = len(watched.states)
-    waiting = await world.start([met.request])
-    await world.attempts.demand_count(met[0], why="a request picked it")
-    await world.states.demand(watched, "CONNECTING", since=told, why="a connection is being tried")
-    await met[0].set_mode(Close())
-    await world.attempts.demand_count(met[1], why="the endpoint before it failed")
-    await met[1].set_mode(Serve())
+    waiting = await world.start([order.request])
+    await world.attempts.require_count(order[0], why="a request picked it")
+    await world.states.require(watched, "CONNECTING", since=told, why="a connection is being tried")
+    await order[0].set_mode(Close())
+    await world.attempts.require_count(order[1], why="the endpoint before it failed")
+    await order[1].set_mode(Serve())
     await waiting.over()
-    await world.states.demand(watched, "READY", since=told, why="the next endpoint serves")
+    await world.states.require(watched, "READY", since=told, why="the next endpoint serves")
     states = once_not_idle(world.states.told(watched, since=told))
-    await world.judge("A42-AGG-10", states, NeverInState(("IDLE",)))
+    await world.check("A42-AGG-10", states, NeverInState(("IDLE",)))
 
 
 @scenario("A42-AGG-11", needs=("watch",))
@@ -157,8 +157,8 @@ async def test_nothing_tried_yet(world: World) -> None:
     await serve_before_requests(world, ranked(members))
     states = await world.states.until(watched, "IDLE", since=len(watched.states) - 1)
     quiet = await world.attempts.quiet(*members, why="the channel has had its endpoints")
-    await world.judge("A42-AGG-11", states, reports("IDLE", "IDLE"))
-    await world.judge("A42-AGG-11", quiet, NoAttempts())
+    await world.check("A42-AGG-11", states, reports("IDLE", "IDLE"))
+    await world.check("A42-AGG-11", quiet, NoAttempts())
 
 
 @scenario("A42-AGG-12", needs=("metadata",), seconds=1.2, waits=True)
@@ -169,9 +169,9 @@ async def test_many_entries_of_one_endpoint(world: World) -> None:
     served = one_cluster((uneven, tier(1, [lower])), policy=RingHash(minimum=1024))
     await serve_before_requests(world, served)
     await world.start(world.sessions(10))
-    await world.attempts.demand_count(heavy, why="requests came")
+    await world.attempts.require_count(heavy, why="requests came")
     calls = await world.call(world.sessions(10), deadline=timing.SEVERAL_MOMENTS)
-    await world.judge("A42-AGG-12", calls, WAITS)
+    await world.check("A42-AGG-12", calls, WAITS)
 
 
 @scenario("A42-AGG-13")
@@ -179,11 +179,11 @@ async def test_no_endpoints(world: World) -> None:
     lower = await endpoints(world, Serve())
     await serve_before_requests(world, ranked((), lower))
     calls = await world.call(world.sessions(5), deadline=timing.FAR_FROM_FAILOVER)
-    await world.judge("A42-AGG-13", calls, AllServedBy((lower[0].address,)))
+    await world.check("A42-AGG-13", calls, AllServedBy((lower[0].address,)))
     await world.serve(ranked(()))
     failed = EndsWith(status="UNAVAILABLE")
-    calls = await world.until(failed, lambda: world.call(world.sessions(5)))
-    await world.judge("A42-AGG-13", calls, failed)
+    calls = await world.eventually(failed, lambda: world.call(world.sessions(5)))
+    await world.check("A42-AGG-13", calls, failed)
 
 
 @scenario("A42-AGG-14", seconds=0.6)
@@ -192,12 +192,12 @@ async def test_failed_ones_removed(world: World) -> None:
     failed, lower = await endpoints(world, Close(), Close()), await endpoints(world, Serve())
     fresh = await endpoints(world, Serve(), Serve())
     await serve_before_requests(world, ranked(failed, lower))
-    await world.demand_served(world.sessions(5), deadline=timing.FAR_FROM_FAILOVER)
+    await world.require_served(world.sessions(5), deadline=timing.FAR_FROM_FAILOVER)
     await world.serve(ranked(fresh, lower))
     unasked = await world.attempts.quiet(
         *fresh, why="the policy would connect them, were it failed still"
     )
-    await world.judge("A42-AGG-14", unasked, NoAttempts())
+    await world.check("A42-AGG-14", unasked, NoAttempts())
     mended = AllServedBy(tuple(endpoint.address for endpoint in fresh))
-    calls = await world.until(mended, lambda: world.call(world.sessions(5)))
-    await world.judge("A42-AGG-14", calls, mended)
+    calls = await world.eventually(mended, lambda: world.call(world.sessions(5)))
+    await world.check("A42-AGG-14", calls, mended)

@@ -37,7 +37,7 @@ CHANNEL_ID = ChannelIdPolicy()
 async def test_one_value_for_a_channel(world: World) -> None:
     await world.plain_ring(CHANNEL_ID)
     calls = await world.call(world.sessions(ENOUGH_TO_DIFFER))
-    await world.judge("A42-CHAN-01", calls, OneEndpoint())
+    await world.check("A42-CHAN-01", calls, OneEndpoint())
 
 
 @scenario("A42-CHAN-01", "A42-CHAN-02", "A42-CHAN-03", needs=("channels",), seconds=1)
@@ -48,9 +48,9 @@ async def test_other_channels_other_values(world: World) -> None:
     ]
     once = Calls(tuple(calls.calls[0] for calls in twice))
     both = Calls(tuple(call for calls in twice for call in calls))
-    await world.judge("A42-CHAN-01", both, OneEndpoint(each_channel=True))
-    await world.judge("A42-CHAN-02", once, SeveralEndpoints())
-    await world.judge("A42-CHAN-03", once, served.spread())
+    await world.check("A42-CHAN-01", both, OneEndpoint(each_channel=True))
+    await world.check("A42-CHAN-02", once, SeveralEndpoints())
+    await world.check("A42-CHAN-03", once, served.random_over_ring())
 
 
 @scenario("A42-CHAN-02", seconds=0.6)
@@ -61,7 +61,7 @@ async def test_other_processes_other_values(world: World) -> None:
     while len(calls) < PROCESSES and not fits(SeveralEndpoints(), calls):
         more = await world.call([{}], channel=await world.channels.open_elsewhere())
         calls = Calls((*calls, *more))
-    await world.judge("A42-CHAN-02", calls, SeveralEndpoints())
+    await world.check("A42-CHAN-02", calls, SeveralEndpoints())
 
 
 @scenario("A42-CHAN-04", needs=("metadata",))
@@ -70,7 +70,7 @@ async def test_same_value_across_routes_and_updates(world: World) -> None:
 
     A client that is not told call by call may have a channel for each method.
     """
-    localities = single_locality(await world.addresses(MANY_ENDPOINTS)).own().localities
+    localities = single_locality(await world.addresses(MANY_ENDPOINTS)).get_cluster().localities
     served = one_cluster(
         localities,
         routes=(Route((CHANNEL_ID,), path=UNARY), Route((CHANNEL_ID,), path=EMPTY)),
@@ -81,10 +81,10 @@ async def test_same_value_across_routes_and_updates(world: World) -> None:
     await world.control.offer(Kind.ROUTE, updated.route_configuration())
     why = "the new routes have no hash policy for it"
     apart = SeveralEndpoints()
-    await world.rounds.demand(apart, lambda: world.call([{}] * 10, path=EMPTY), why=why)
+    await world.rounds.require(apart, lambda: world.call([{}] * 10, path=EMPTY), why=why)
     calls.append(await world.call([{}] * 20))
     everything = Calls(tuple(call for some in calls for call in some))
-    await world.judge("A42-CHAN-04", everything, OneEndpoint())
+    await world.check("A42-CHAN-04", everything, OneEndpoint())
 
 
 @scenario("A42-CHAN-05", needs=("channels",), seconds=1)
@@ -103,5 +103,5 @@ async def test_channel_id_beside_a_header(world: World) -> None:
         headers = [{SESSION: value} for value in half]
         made = [await world.call(headers, channel=channel) for channel in channels]
         calls = Calls(tuple(call for some in made for call in some))
-        await world.judge("A42-CHAN-05", calls, SeveralEndpoints(each_channel=True))
-        await world.judge("A42-CHAN-05", calls, ChannelsDiffer(by=SESSION, most=ALIKE_BY_CHANCE))
+        await world.check("A42-CHAN-05", calls, SeveralEndpoints(each_channel=True))
+        await world.check("A42-CHAN-05", calls, ChannelsDiffer(by=SESSION, most=ALIKE_BY_CHANCE))

@@ -46,8 +46,8 @@ GUARD = "GRPC_XDS_EXPERIMENTAL_ENABLE_RING_HASH"
 async def test_ring_hash(world: World) -> None:
     await world.plain_ring()
     calls = await world.call(TWICE * world.sessions(ENOUGH_TO_DIFFER + 1))
-    await world.judge("A42-CDS-01", calls, OneEndpoint(each_value_of=SESSION))
-    await world.judge("A42-CDS-01", calls, SeveralEndpoints())
+    await world.check("A42-CDS-01", calls, OneEndpoint(each_value_of=SESSION))
+    await world.check("A42-CDS-01", calls, SeveralEndpoints())
 
 
 @pytest.mark.parametrize(
@@ -65,16 +65,18 @@ async def test_ring_hash(world: World) -> None:
 async def test_sizes(world: World, clause: str, ring: RingHash) -> None:
     served = await world.plain_ring(ring=ring)
     calls = await world.call(world.values.telling(served))
-    uncapped = served.capped_at(LIMIT)
-    await world.judge(clause, calls, {"A42": served.mapping(), "envoy": uncapped.mapping()})
+    uncapped = served.with_ring_cap(LIMIT)
+    await world.check(
+        clause, calls, {"A42": served.matches_ring(), "envoy": uncapped.matches_ring()}
+    )
 
 
 @scenario("A42-CDS-07", knobs={"ring_size_cap": RAISED_CAP})
 async def test_maximum_unset_under_a_raised_cap(world: World) -> None:
     served = await world.plain_ring(ring=RingHash(minimum=5000))
-    uncapped = served.capped_at(RAISED_CAP)
+    uncapped = served.with_ring_cap(RAISED_CAP)
     calls = await world.call(world.values.telling(uncapped, apart_from=served))
-    await world.judge("A42-CDS-07", calls, uncapped.mapping())
+    await world.check("A42-CDS-07", calls, uncapped.matches_ring())
 
 
 @pytest.mark.parametrize(
@@ -91,7 +93,7 @@ async def test_maximum(world: World, clause: str, weight: int, ring: RingHash) -
     served = weighted_locality(weights, policy=ring)
     await world.serve(served)
     calls = await world.call(world.values.telling(served))
-    await world.judge(clause, calls, served.mapping())
+    await world.check(clause, calls, served.matches_ring())
 
 
 @pytest.mark.parametrize(
@@ -105,18 +107,20 @@ async def test_accepted(world: World, clause: str, ring: RingHash) -> None:
     """And used: the ring is of another size than the one before, which shows when it serves."""
     served = await world.plain_ring()
     headers = world.values.sessions_to_map()
-    await world.demand_served(headers[:1])
-    large = served.balanced_by(ring)
+    await world.require_served(headers[:1])
+    large = served.with_policy(ring)
     answer = await world.control.offer(Kind.CLUSTER, large.cluster(), deadline=timing.LARGE_RING)
     taken = AckedOrNacked(acked=True)
-    await world.judge(clause, answer, {"A42": taken, "envoy": taken})
+    await world.check(clause, answer, {"A42": taken, "envoy": taken})
     if answer.acked:
         by: dict[str, Expectation] = {
-            "A42": large.mapping(),
+            "A42": large.matches_ring(),
             "envoy": OneEndpoint(each_value_of=SESSION),
         }
-        calls = await world.until(world.bench.own(clause, by), lambda: world.call(TWICE * headers))
-        await world.judge(clause, calls, by)
+        calls = await world.eventually(
+            world.checks.own(clause, by), lambda: world.call(TWICE * headers)
+        )
+        await world.check(clause, calls, by)
 
 
 @pytest.mark.parametrize(
@@ -131,8 +135,8 @@ async def test_accepted(world: World, clause: str, ring: RingHash) -> None:
     ],
 )
 async def test_refused(world: World, clause: str, ring: RingHash) -> None:
-    answer = await offer_cluster(world, lambda served: served.balanced_by(ring).cluster())
-    await world.judge(
+    answer = await offer_cluster(world, lambda served: served.with_policy(ring).cluster())
+    await world.check(
         clause, answer, {"A42": AckedOrNacked(acked=False), "envoy": AckedOrNacked(acked=True)}
     )
 
@@ -142,10 +146,10 @@ async def test_old_config_after_a_nack(world: World) -> None:
     """The first Cluster that the client refuses will do, whether or not it should take others."""
     served = await world.plain_ring(ring=RingHash(minimum=256))
     headers = world.values.sessions_to_map()
-    await world.demand_served(headers)
-    too_large = served.balanced_by(RingHash(minimum=LIMIT + 1, maximum=LIMIT + 1)).cluster()
-    murmur = served.balanced_by(RingHash(minimum=64, hash_function="MURMUR_HASH_2")).cluster()
-    no_source = served.balanced_by(RingHash(minimum=64)).cluster()
+    await world.require_served(headers)
+    too_large = served.with_policy(RingHash(minimum=LIMIT + 1, maximum=LIMIT + 1)).cluster()
+    murmur = served.with_policy(RingHash(minimum=64, hash_function="MURMUR_HASH_2")).cluster()
+    no_source = served.with_policy(RingHash(minimum=64)).cluster()
     no_source.ClearField("eds_cluster_config")
     for cluster in (too_large, murmur, no_source):
         answer = await world.control.offer(Kind.CLUSTER, cluster)
@@ -153,18 +157,18 @@ async def test_old_config_after_a_nack(world: World) -> None:
             break
         await world.control.offer(Kind.CLUSTER, served.cluster())
         why = "the Cluster that was accepted last is sent again"
-        await world.rounds.demand(served.mapping(), lambda: world.call(headers), why=why)
+        await world.rounds.require(served.matches_ring(), lambda: world.call(headers), why=why)
     else:
         return
-    await world.judge("A42-CDS-30", answer, AnswerVersion())
-    await world.judge("A42-CDS-31", answer, NackHasDetail())
+    await world.check("A42-CDS-30", answer, AnswerVersion())
+    await world.check("A42-CDS-31", answer, NackHasDetail())
     await world.attempts.quiet(why="the NACK: time for the resource to be applied by mistake")
     calls = await world.call(headers)
-    await world.judge("A42-CDS-19", calls, served.mapping())
+    await world.check("A42-CDS-19", calls, served.matches_ring())
     good = await world.control.offer(
-        Kind.CLUSTER, served.balanced_by(RingHash(minimum=300)).cluster()
+        Kind.CLUSTER, served.with_policy(RingHash(minimum=300)).cluster()
     )
-    await world.judge("A42-CDS-30", good, AnswerVersion())
+    await world.check("A42-CDS-30", good, AnswerVersion())
 
 
 @pytest.mark.parametrize(
@@ -203,36 +207,36 @@ async def test_left_open(
 ) -> None:
     """The ring before is of none of these sizes."""
     served = await world.plain_ring(ring=RingHash(minimum=400))
-    await world.demand_served(world.sessions(1))
-    answer = await world.control.offer(Kind.CLUSTER, served.balanced_by(change).cluster())
-    rings = {f"a ring of {name}": served.balanced_by(policy) for name, policy in readings.items()}
-    mapped = {name: ring.mapping() for name, ring in rings.items()}
-    await judge_choice(world, clause, answer, mapped, case=case)
+    await world.require_served(world.sessions(1))
+    answer = await world.control.offer(Kind.CLUSTER, served.with_policy(change).cluster())
+    rings = {f"a ring of {name}": served.with_policy(policy) for name, policy in readings.items()}
+    mapped = {name: ring.matches_ring() for name, ring in rings.items()}
+    await check_choice(world, clause, answer, mapped, case=case)
 
 
 @scenario("A42-CDS-20")
 async def test_ring_hash_config_beside_round_robin(world: World) -> None:
     def cluster(served: XdsConfig) -> Any:
-        changed = served.balanced_by(RingHash(maximum=LIMIT + 1)).cluster()
+        changed = served.with_policy(RingHash(maximum=LIMIT + 1)).cluster()
         changed.lb_policy = changed.ROUND_ROBIN
         return changed
 
-    await judge_choice(world, "A42-CDS-20", await offer_cluster(world, cluster))
+    await check_choice(world, "A42-CDS-20", await offer_cluster(world, cluster))
 
 
 @scenario("A42-CDS-21")
 async def test_maglev(world: World) -> None:
     def cluster(served: XdsConfig) -> Any:
-        changed = served.balanced_by(RingHash(has_config=False)).cluster()
+        changed = served.with_policy(RingHash(has_config=False)).cluster()
         changed.lb_policy = changed.MAGLEV
         return changed
 
     answer = await offer_cluster(world, cluster)
     by_edition = {"A42": AckedOrNacked(acked=False), "envoy": AckedOrNacked(acked=True)}
-    await world.judge("A42-CDS-21", answer, by_edition)
+    await world.check("A42-CDS-21", answer, by_edition)
 
 
-async def judge_choice(
+async def check_choice(
     world: World,
     clause: str,
     answer: Answer,
@@ -243,7 +247,7 @@ async def judge_choice(
     """A NACK, or an ACK and what becomes of calls then, is reported; `case` tells several apart."""
     told = f"{case}: " if case else ""
     if not answer.acked:
-        await world.judge(clause, answer, {f"{told}NACK": AckedOrNacked(acked=False)})
+        await world.check(clause, answer, {f"{told}NACK": AckedOrNacked(acked=False)})
         return
     await world.attempts.quiet(why="the ACK: time for the resource to be applied")
     calls = await world.call(world.values.sessions_to_map())
@@ -253,13 +257,13 @@ async def judge_choice(
         "calls fail": EndsWith("UNAVAILABLE"),
         "calls fail with INTERNAL": EndsWith("INTERNAL"),
     }
-    await world.judge(clause, calls, {f"{told}ACK, and {how}": way for how, way in choices.items()})
+    await world.check(clause, calls, {f"{told}ACK, and {how}": way for how, way in choices.items()})
 
 
 async def offer_cluster(world: World, change: Callable[[XdsConfig], Any]) -> Answer:
     """The client's answer to a changed Cluster, after it has used a good one."""
     served = await world.plain_ring()
-    await world.demand_served(world.sessions(1))
+    await world.require_served(world.sessions(1))
     return await world.control.offer(Kind.CLUSTER, change(served))
 
 
@@ -267,7 +271,7 @@ async def offer_cluster(world: World, change: Callable[[XdsConfig], Any]) -> Ans
 async def test_round_robin(world: World) -> None:
     served = single_locality(await world.addresses(TURNS), policy=RoundRobin())
     await world.serve(served)
-    await world.judge_rotation("A42-CDS-02", served)
+    await world.check_rotation("A42-CDS-02", served)
 
 
 @scenario("A42-CDS-22")
@@ -275,21 +279,21 @@ async def test_round_robin_to_ring_hash(world: World) -> None:
     served = single_locality(await world.addresses(4), policy=RoundRobin())
     await world.serve(served)
     headers = TWICE * world.sessions(ENOUGH_TO_DIFFER + 1)
-    await world.demand_served(headers)
-    changed = served.balanced_by(RingHash())
+    await world.require_served(headers)
+    changed = served.with_policy(RingHash())
     await world.serve(changed)
-    calls = await world.until(changed.mapping(), lambda: world.call(headers))
-    await world.judge("A42-CDS-22", calls, changed.mapping())
+    calls = await world.eventually(changed.matches_ring(), lambda: world.call(headers))
+    await world.check("A42-CDS-22", calls, changed.matches_ring())
 
 
 @scenario("A42-CDS-23")
 async def test_ring_hash_to_round_robin(world: World) -> None:
     served = single_locality(await world.addresses(TURNS))
     await world.serve(served)
-    await world.demand_served(world.sessions(ENOUGH_TO_DIFFER))
-    changed = served.balanced_by(RoundRobin())
+    await world.require_served(world.sessions(ENOUGH_TO_DIFFER))
+    changed = served.with_policy(RoundRobin())
     await world.serve(changed)
-    await world.judge_rotation("A42-CDS-23", changed)
+    await world.check_rotation("A42-CDS-23", changed)
 
 
 @scenario("A42-CDS-24")
@@ -297,12 +301,12 @@ async def test_change_of_sizes(world: World) -> None:
     """Who keeps the first sizes seems to have keys of its own: 150 calls tell it by its arcs."""
     served = await world.plain_ring(ring=RingHash(minimum=64))
     headers = world.sessions(150)
-    await world.demand_served(headers[:1])
+    await world.require_served(headers[:1])
     for minimum in (2048, 128):
-        changed = served.balanced_by(RingHash(minimum=minimum))
+        changed = served.with_policy(RingHash(minimum=minimum))
         await world.serve(changed)
-        calls = await world.until(changed.mapping(), lambda: world.call(headers))
-        await world.judge("A42-CDS-24", calls, changed.mapping())
+        calls = await world.eventually(changed.matches_ring(), lambda: world.call(headers))
+        await world.check("A42-CDS-24", calls, changed.matches_ring())
 
 
 @scenario("A42-CDS-32", needs=("metadata",), seconds=0.7)
@@ -318,11 +322,11 @@ async def test_calls_during_a_change(world: World, before: Policy, after: Policy
     """They begin before the update is sent, and those that see it in use are the last."""
     served = single_locality(await world.addresses(4), policy=before)
     await world.serve(served)
-    await world.demand_served(world.sessions(ENOUGH_TO_DIFFER))
+    await world.require_served(world.sessions(ENOUGH_TO_DIFFER))
     meanwhile = await requests_meanwhile(world)
-    await world.serve(served.balanced_by(after))
-    await world.judge("A42-CDS-32", *await in_use(world, served, after))
-    await world.judge("A42-CDS-32", await meanwhile.over(), EndsWith("OK"))
+    await world.serve(served.with_policy(after))
+    await world.check("A42-CDS-32", *await in_use(world, served, after))
+    await world.check("A42-CDS-32", await meanwhile.over(), EndsWith("OK"))
 
 
 @scenario("A42-CDS-25", seconds=0.6)
@@ -339,15 +343,15 @@ async def test_aggregate(world: World, own: Policy, of_the_leaf: Policy) -> None
     leaf = single_locality(await world.addresses(TURNS), name="leaf", policy=of_the_leaf)
     await world.serve(aggregate(leaf, policy=own))
     choices: dict[Policy, Expectation] = {
-        RingHash(): leaf.balanced_by(RingHash()).mapping(),
+        RingHash(): leaf.with_policy(RingHash()).matches_ring(),
         RoundRobin(): EqualShares(leaf.addresses()),
     }
     by_edition = {"A42": choices[own], "A75": choices[of_the_leaf], "envoy": choices[of_the_leaf]}
     sessions = world.sessions(ROUNDS)
     headers = [session for session in sessions for _turn in range(TURNS)]
-    judged = world.bench.own("A42-CDS-25", by_edition)
-    calls = await world.rounds.until_it_lasts(judged, lambda: world.call(headers, concurrency=1))
-    await world.judge("A42-CDS-25", calls, by_edition)
+    judged = world.checks.own("A42-CDS-25", by_edition)
+    calls = await world.rounds.eventually_stable(judged, lambda: world.call(headers, concurrency=1))
+    await world.check("A42-CDS-25", calls, by_edition)
 
 
 @scenario("A42-CDS-26", alone=True, seconds=1)
@@ -372,4 +376,4 @@ async def test_guard(world: World) -> None:
             seen = Answer(kind="CDS", version="", acked=False, error_detail=str(refused))
             choices = {"the Cluster is refused": AckedOrNacked(acked=False)}
         by_guard = {f"variable {guard}: {way}": expected for way, expected in choices.items()}
-        await world.judge("A42-CDS-26", seen, by_guard)
+        await world.check("A42-CDS-26", seen, by_guard)

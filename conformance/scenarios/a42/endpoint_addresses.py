@@ -34,9 +34,9 @@ async def guarded(world: World) -> Channel:
     return await world.channels.open_elsewhere(**{GUARD: "true"})
 
 
-async def judge(world: World, clause: str, calls: Calls, served: XdsConfig) -> None:
+async def check(world: World, clause: str, calls: Calls, served: XdsConfig) -> None:
     """Envoy and A61 mean the same ring."""
-    await world.judge(clause, calls, {"A61": served.mapping(), "envoy": served.mapping()})
+    await world.check(clause, calls, {"A61": served.matches_ring(), "envoy": served.matches_ring()})
 
 
 @scenario("A61-RING-01", "A61-RING-02", "A61-RING-04", seconds=0.6)
@@ -47,15 +47,15 @@ async def test_place_on_the_ring(world: World) -> None:
     headers, channel = world.sessions(ENOUGH_TO_TELL), await guarded(world)
     calls = await world.call(headers, channel=channel)
     for clause in ("A61-RING-01", "A61-RING-02", "A61-RING-04"):
-        await judge(world, clause, calls, served)
+        await check(world, clause, calls, served)
     swapped = listed(Endpoint(b, further=(a,)), Endpoint(c), Endpoint(d))
     await world.serve(swapped)
 
     async def by_endpoint() -> Calls:  # its connection to the other address may well be kept
         return (await world.call(headers, channel=channel)).taken_for({a: b})
 
-    calls = await world.until(swapped.mapping(), by_endpoint)
-    await judge(world, "A61-RING-04", calls, swapped)
+    calls = await world.eventually(swapped.matches_ring(), by_endpoint)
+    await check(world, "A61-RING-04", calls, swapped)
 
 
 @scenario("A61-RING-03", seconds=0.6)
@@ -74,11 +74,11 @@ async def test_second_address(world: World) -> None:
         calls = await world.call(headers, channel=channel)
         return calls.taken_for(dict.fromkeys((second.address, third.address), first.address))
 
-    await judge(world, "A61-RING-03", await by_endpoint(), served)
+    await check(world, "A61-RING-03", await by_endpoint(), served)
     await second.set_mode(Refuse())
     await second.kill()
-    as_one = await world.until(served.mapping(), by_endpoint)
-    await judge(world, "A61-RING-03", as_one, served)
+    as_one = await world.eventually(served.matches_ring(), by_endpoint)
+    await check(world, "A61-RING-03", as_one, served)
 
 
 @scenario("A61-SUB-01", seconds=1)
@@ -92,15 +92,15 @@ async def test_one_address_failed(world: World) -> None:
         Endpoint(first.address, further=(second.address, last.address)),
         *(Endpoint(other.address) for other in others),
     )
-    key_format, channel = world.bench.key_format, await guarded(world)
+    key_format, channel = world.checks.key_format, await guarded(world)
     await world.serve(served)
-    met = RingOrder(world, [first, *others], served, key_format)
-    waiting = await world.start([met.request], channel=channel)
-    await world.attempts.demand_count(last, why="the addresses before it failed")
-    held = await world.call([met.request], channel=channel, deadline=timing.HELD)
-    await world.judge("A61-SUB-01", held, EndsWith(status="DEADLINE_EXCEEDED"))
+    order = RingOrder(world, [first, *others], served, key_format)
+    waiting = await world.start([order.request], channel=channel)
+    await world.attempts.require_count(last, why="the addresses before it failed")
+    held = await world.call([order.request], channel=channel, deadline=timing.HELD)
+    await world.check("A61-SUB-01", held, EndsWith(status="DEADLINE_EXCEEDED"))
     await last.set_mode(Serve())
-    await world.judge("A61-SUB-01", await waiting.over(), AllServedBy((last.address,)))
+    await world.check("A61-SUB-01", await waiting.over(), AllServedBy((last.address,)))
 
 
 @scenario("A61-GUARD-01", alone=True)
@@ -120,7 +120,7 @@ async def test_guard(world: World) -> None:
         )
         for while_unset, while_off in product(ends, repeat=2)
     }
-    await world.judge("A61-GUARD-01", Contrast(unset, off), choices)
+    await world.check("A61-GUARD-01", Contrast(unset, off), choices)
 
 
 @scenario("A61-DNS-01", seconds=0.5)
@@ -131,20 +131,20 @@ async def test_logical_dns(world: World) -> None:
     """
     known = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
     channel = await world.channels.open_elsewhere({NAME: known})
-    members = {endpoint.address: endpoint for endpoint in await world.members.of_one_port(*known)}
+    members = {endpoint.address: endpoint for endpoint in await world.registry.of_one_port(*known)}
     name = f"{NAME}:{next(iter(members.values())).port}"
     await world.serve(logical_dns(name, tuple(members)))
     headers = world.sessions(ENOUGH_TO_DIFFER)
     calls = await world.call(headers, channel=channel)
     if not any(member.attempts for member in members.values()):
         await world.preconditions.host_names(channel, name, *members.values())
-    await world.judge("A61-DNS-01", calls, OneEndpoint())
+    await world.check("A61-DNS-01", calls, OneEndpoint())
     used = calls.calls[0].endpoint
     if used is None:
         return
     await members[used].set_mode(Close())
     await members[used].kill()
     another = NoneServedBy((used,))
-    calls = await world.until(another, lambda: world.call(headers, channel=channel))
-    await world.judge("A61-DNS-01", calls, another)
-    await world.judge("A61-DNS-01", calls, OneEndpoint())
+    calls = await world.eventually(another, lambda: world.call(headers, channel=channel))
+    await world.check("A61-DNS-01", calls, another)
+    await world.check("A61-DNS-01", calls, OneEndpoint())

@@ -25,7 +25,10 @@ def keyed(*rows: tuple[str, str]) -> XdsConfig:
 
 def used_or_not(served: XdsConfig) -> dict[str, MatchesRing]:
     """Each call where keys place the endpoints, or where addresses do."""
-    return {"used": served.mapping(hash_keys=True), "ignored": served.mapping(hash_keys=False)}
+    return {
+        "used": served.matches_ring(hash_keys=True),
+        "ignored": served.matches_ring(hash_keys=False),
+    }
 
 
 @scenario("A76-KEY-01", "A76-KEY-07")
@@ -36,12 +39,12 @@ async def test_hash_key(world: World) -> None:
     await world.serve(served)
     headers = world.values.sessions_to_map()
     before = await world.call(headers)
-    await world.judge("A76-KEY-01", before, served.mapping(hash_keys=True))
-    await world.judge("A76-KEY-07", before, used_or_not(served))
+    await world.check("A76-KEY-01", before, served.matches_ring(hash_keys=True))
+    await world.check("A76-KEY-07", before, used_or_not(served))
     await world.serve(keyed(*zip(others, KEYS, strict=True)))
-    after = await world.until(AllServedBy(others), lambda: world.call(headers))
+    after = await world.eventually(AllServedBy(others), lambda: world.call(headers))
     as_before = after.taken_for(dict(zip(others, addresses, strict=True)))
-    await world.judge("A76-KEY-01", Contrast(before, as_before), OnlyTheseMoved(()))
+    await world.check("A76-KEY-01", Contrast(before, as_before), OnlyTheseMoved(()))
 
 
 @scenario("A76-KEY-06", alone=True)
@@ -50,7 +53,7 @@ async def test_switched_off(world: World) -> None:
     await world.serve(served)
     switched_off = await world.channels.open_elsewhere(**{GUARD: "true"})
     calls = await world.call(world.values.sessions_to_map(), channel=switched_off)
-    await world.judge("A76-KEY-06", calls, used_or_not(served))
+    await world.check("A76-KEY-06", calls, used_or_not(served))
 
 
 @scenario("A76-KEY-02")
@@ -63,9 +66,11 @@ async def test_empty_hash_key(world: World) -> None:
     places = [Endpoint(address, hash_key="") for address in reversed(addresses)]
     served = one_cluster((Locality(tuple(places)),))
     await world.serve(served)
-    after = await world.until(served.mapping(hash_keys=False), lambda: world.call(headers))
-    await world.judge("A76-KEY-02", Contrast(before, after), OnlyTheseMoved(()))
-    await world.judge("A76-KEY-02", after, served.mapping(hash_keys=False))
+    after = await world.eventually(
+        served.matches_ring(hash_keys=False), lambda: world.call(headers)
+    )
+    await world.check("A76-KEY-02", Contrast(before, after), OnlyTheseMoved(()))
+    await world.check("A76-KEY-02", after, served.matches_ring(hash_keys=False))
 
 
 @scenario("A76-KEY-01", "A76-KEY-02")
@@ -78,7 +83,7 @@ async def test_keys_of_some(world: World) -> None:
     await world.serve(served)
     calls = await world.call(world.sessions(ENOUGH_TO_TELL))
     for clause in ("A76-KEY-01", "A76-KEY-02"):
-        await world.judge(clause, calls, served.mapping(hash_keys=True))
+        await world.check(clause, calls, served.matches_ring(hash_keys=True))
 
 
 @scenario("A76-KEY-01", "A76-KEY-03", "A76-KEY-04")
@@ -90,19 +95,19 @@ async def test_change_of_hash_keys(world: World) -> None:
     first = keyed((a, tick), (b, trick), (c, track))
     await world.serve(first)
     calls = await world.call(headers)
-    await world.judge("A76-KEY-01", calls, first.mapping(hash_keys=True))
-    if not fits(first.mapping(hash_keys=True), calls):
+    await world.check("A76-KEY-01", calls, first.matches_ring(hash_keys=True))
+    if not fits(first.matches_ring(hash_keys=True), calls):
         for clause in ("A76-KEY-03", "A76-KEY-04"):  # they rest on that
-            await world.judge(clause, calls, first.mapping(hash_keys=True))
+            await world.check(clause, calls, first.matches_ring(hash_keys=True))
         return
     for clause, served in (
         ("A76-KEY-03", keyed((a, trick), (b, track), (c, tick))),
         ("A76-KEY-04", keyed((other, trick), (b, track), (c, tick))),
     ):
         await world.serve(served)
-        expected = served.mapping(hash_keys=True)
-        calls = await world.until(expected, lambda: world.call(headers))
-        await world.judge(clause, calls, expected)
+        expected = served.matches_ring(hash_keys=True)
+        calls = await world.eventually(expected, lambda: world.call(headers))
+        await world.check(clause, calls, expected)
 
 
 @scenario("A76-KEY-05")
@@ -112,12 +117,12 @@ async def test_one_key_for_two(world: World) -> None:
     served = keyed((first, tick), (last, tick), (other, trick))
     await world.serve(served)
     calls = await world.call(world.sessions(ENOUGH_TO_TELL))
-    await world.judge(
+    await world.check(
         "A76-KEY-05",
         calls,
         {
             "one of them or both": SeveralEndpoints(),
             "neither of them": OneEndpoint(),
-            "the keys are ignored": served.mapping(hash_keys=False),
+            "the keys are ignored": served.matches_ring(hash_keys=False),
         },
     )

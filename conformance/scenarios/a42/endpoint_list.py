@@ -33,17 +33,19 @@ async def test_address_listed_twice(world: World) -> None:
     """A27 has such a list rejected by now, which is not held against a client."""
     served = await world.plain_ring()
     a, b = await world.addresses(2)
-    twice = served.placed(Locality((Endpoint(a, 1), Endpoint(b, 1), Endpoint(a, 2))))
+    twice = served.with_localities(Locality((Endpoint(a, 1), Endpoint(b, 1), Endpoint(a, 2))))
     headers = (*world.values.telling(twice), *world.sessions(ENOUGH_TO_TELL))
-    await world.demand_served(headers)
+    await world.require_served(headers)
     answer = await world.control.offer(Kind.ENDPOINTS, twice.endpoints())
     if not answer.acked:
-        await world.judge("A42-RING-20", answer, AckedOrNacked(acked=False))
-        await world.judge("A42-RING-20", await world.call(headers), served.mapping())
+        await world.check("A42-RING-20", answer, AckedOrNacked(acked=False))
+        await world.check("A42-RING-20", await world.call(headers), served.matches_ring())
         return
-    once = served.placed(Locality((Endpoint(a, 1), Endpoint(b, 1))))
-    calls = await world.until(NoneServedBy(served.addresses()), lambda: world.call(headers))
-    await world.judge("A42-RING-20", calls, {"A42": twice.mapping(), "envoy": once.mapping()})
+    once = served.with_localities(Locality((Endpoint(a, 1), Endpoint(b, 1))))
+    calls = await world.eventually(NoneServedBy(served.addresses()), lambda: world.call(headers))
+    await world.check(
+        "A42-RING-20", calls, {"A42": twice.matches_ring(), "envoy": once.matches_ring()}
+    )
 
 
 @scenario("A42-PICK-23", needs=("metadata",), seconds=2)
@@ -54,7 +56,7 @@ async def test_many_come_and_go(world: World) -> None:
     config = single_locality((kept,), policy=RingHash(minimum=4096))
     many = single_locality((kept, *(each.address for each in going)), policy=RingHash(minimum=4096))
     await world.serve(config)
-    await world.demand_served(world.sessions(1))
+    await world.require_served(world.sessions(1))
     picked, served = AttemptCount(total=20, others=True), AllServedBy((kept,))
     wished = 0
     for _turn in range(TURNS):
@@ -70,4 +72,4 @@ async def test_many_come_and_go(world: World) -> None:
     else:
         if not wished:
             raise SuiteTimeout("each time the requests were over before the list was in use")
-    await world.judge("A42-PICK-23", calls, served)
+    await world.check("A42-PICK-23", calls, served)

@@ -40,7 +40,7 @@ AT_ONCE = Duration(most=timing.FAR_FROM_FAILOVER, allowance=timing.BELIEVED)
 async def given_up(world: World, began: Attempt, lower: Sequence[Member]) -> Elapsed:
     """How long after that attempt the endpoints of a lower priority are contacted."""
     why = "the priority above has not connected"
-    ended = await world.attempts.demand_one(
+    ended = await world.attempts.require_one(
         *lower, why=why, since=began.at, within=timing.AFTER_FAILOVER
     )
     return world.clock.elapsed(
@@ -54,11 +54,11 @@ async def test_stalled_priority(world: World) -> None:
     await world.serve(ranked(first, second))
     patience = world.failover.seconds + timing.FAR_FROM_FAILOVER
     waiting = await world.start(world.sessions(5), deadline=patience)
-    began = await world.attempts.demand_one(*first, why="requests came")
+    began = await world.attempts.require_one(*first, why="requests came")
     took = await given_up(world, began, second)
-    await world.judge("A42-FAIL-04", took, AFTER_THE_TIMER)
-    await world.judge("A56-TIMER-01", took, AFTER_THE_TIMER)
-    await world.judge("A42-FAIL-12", await waiting.over(), AllServedBy((second[0].address,)))
+    await world.check("A42-FAIL-04", took, AFTER_THE_TIMER)
+    await world.check("A56-TIMER-01", took, AFTER_THE_TIMER)
+    await world.check("A42-FAIL-12", await waiting.over(), AllServedBy((second[0].address,)))
 
 
 @scenario("A42-FAIL-01")
@@ -66,7 +66,7 @@ async def test_ready_priority(world: World) -> None:
     first, second = await endpoints(world, Serve(), Serve()), await endpoints(world, Serve())
     await world.serve(ranked(first, second))
     calls = await world.call(world.sessions(50))
-    await world.judge(
+    await world.check(
         "A42-FAIL-01", calls, AllServedBy(tuple(endpoint.address for endpoint in first))
     )
 
@@ -75,10 +75,10 @@ async def test_ready_priority(world: World) -> None:
 async def test_lower_priority_untouched(world: World) -> None:
     """ROUND_ROBIN connects wherever it is made, so it tells when that is."""
     first, second = await endpoints(world, Serve(), Serve()), await endpoints(world, Serve())
-    await world.serve(ranked(first, second).balanced_by(RoundRobin()))
-    await world.demand_served(world.sessions(50))
+    await world.serve(ranked(first, second).with_policy(RoundRobin()))
+    await world.require_served(world.sessions(50))
     connections = await world.attempts.quiet(*second, why="requests at the first priority")
-    await world.judge("A42-FAIL-03", connections, NoAttempts())
+    await world.check("A42-FAIL-03", connections, NoAttempts())
 
 
 @scenario("A42-FAIL-02")
@@ -86,9 +86,9 @@ async def test_failed_priority(world: World) -> None:
     first, second = await endpoints(world, Close(), Close()), await endpoints(world, Serve())
     await world.serve(ranked(first, second))
     calls = await world.call(world.sessions(1), deadline=timing.AFTER_FAILOVER)
-    began = await world.attempts.demand_one(*first, why="a request came")
-    await world.judge("A42-FAIL-02", await given_up(world, began, second), AT_ONCE)
-    await world.judge("A42-FAIL-02", calls, AllServedBy((second[0].address,)))
+    began = await world.attempts.require_one(*first, why="a request came")
+    await world.check("A42-FAIL-02", await given_up(world, began, second), AT_ONCE)
+    await world.check("A42-FAIL-02", calls, AllServedBy((second[0].address,)))
 
 
 @scenario("A42-FAIL-05", seconds=13, waits=True, failover=True)
@@ -97,9 +97,9 @@ async def test_idle_for_longer_than_the_timer(world: World) -> None:
     await serve_before_requests(world, ranked(first, second))
     why = "the failover timer would have fired"
     idle = await world.attempts.quiet(*second, why=why, seconds=world.failover.beyond)
-    await world.judge("A42-FAIL-05", idle, NoAttempts())
+    await world.check("A42-FAIL-05", idle, NoAttempts())
     calls = await world.call(world.sessions(10))
-    await world.judge("A42-FAIL-05", calls, AllServedBy((first[0].address,)))
+    await world.check("A42-FAIL-05", calls, AllServedBy((first[0].address,)))
 
 
 @scenario(timed=("A42-FAIL-06",), seconds=14, waits=True)
@@ -108,8 +108,8 @@ async def test_first_request_after_a_while(world: World) -> None:
     await serve_before_requests(world, ranked(first, second))
     await world.attempts.quiet_from_now(why="nothing asks for it", seconds=timing.BEFORE_A_REQUEST)
     await world.start(world.sessions(1), deadline=timing.AFTER_FAILOVER)
-    began = await world.attempts.demand_one(*first, why="a request came")
-    await world.judge("A42-FAIL-06", await given_up(world, began, second), AFTER_THE_TIMER)
+    began = await world.attempts.require_one(*first, why="a request came")
+    await world.check("A42-FAIL-06", await given_up(world, began, second), AFTER_THE_TIMER)
 
 
 @scenario(timed=("A42-FAIL-07",), seconds=11, waits=True)
@@ -118,13 +118,13 @@ async def test_lost_and_stalled(world: World) -> None:
     first, second = await endpoints(world, Serve()), await endpoints(world, Serve())
     (lost,) = first
     await world.serve(ranked(first, second))
-    await world.demand_served(world.sessions(1))
+    await world.require_served(world.sessions(1))
     await lost.set_mode(Stall())
     since = world.now
     await lost.kill()
     await world.start(world.sessions(20), pace=timing.PACE, deadline=timing.AFTER_FAILOVER)
-    began = await world.attempts.demand_one(lost, why="requests came", since=since)
-    await world.judge("A42-FAIL-07", await given_up(world, began, second), AFTER_THE_TIMER)
+    began = await world.attempts.require_one(lost, why="requests came", since=since)
+    await world.check("A42-FAIL-07", await given_up(world, began, second), AFTER_THE_TIMER)
 
 
 @scenario("A42-FAIL-08", seconds=1.2, waits=True)
@@ -133,11 +133,11 @@ async def test_connecting_after_failure(world: World) -> None:
     first = await endpoints(world, Close(), Close(), Stall())
     second = await endpoints(world, Serve())
     await world.serve(ranked(first, second))
-    await world.demand_served(world.sessions(10))
+    await world.require_served(world.sessions(10))
     await world.serve(ranked(first[1:], second))
     for _ in range(3):
         calls = await world.call(world.sessions(10), deadline=timing.FAR_FROM_FAILOVER)
-        await world.judge("A42-FAIL-08", calls, AllServedBy((second[0].address,)))
+        await world.check("A42-FAIL-08", calls, AllServedBy((second[0].address,)))
         await world.attempts.quiet_from_now(*second, why="the update is applied by then")
 
 
@@ -147,17 +147,17 @@ async def test_ready_in_time(world: World) -> None:
     (held,) = first
     await world.serve(ranked(first, second))
     waiting = await world.start(world.sessions(5), deadline=timing.AFTER_FAILOVER)
-    await world.attempts.demand_one(held, why="requests came")
+    await world.attempts.require_one(held, why="requests came")
     early = await world.attempts.quiet(
         *second, why="the timer runs still", seconds=world.failover.well_within
     )
-    await world.judge("A42-FAIL-09", early, NoAttempts())
+    await world.check("A42-FAIL-09", early, NoAttempts())
     await held.set_mode(Serve())
-    await world.judge("A42-FAIL-09", await waiting.over(), AllServedBy((held.address,)))
+    await world.check("A42-FAIL-09", await waiting.over(), AllServedBy((held.address,)))
     why = "the failover timer would have fired"
     later = await world.attempts.quiet(*second, why=why, seconds=world.failover.beyond)
-    await world.judge("A42-FAIL-09", later, NoAttempts())
-    await world.judge(
+    await world.check("A42-FAIL-09", later, NoAttempts())
+    await world.check(
         "A42-FAIL-09", await world.call(world.sessions(10)), AllServedBy((held.address,))
     )
 
@@ -171,61 +171,61 @@ async def test_two_stalled_priorities(world: World) -> None:
     third = await endpoints(world, Serve())
     await world.serve(ranked(first, second, third))
     await world.start(world.sessions(1), deadline=timing.AFTER_FAILOVER)
-    await world.attempts.demand_one(*first, why="a request came")
-    began = await world.attempts.demand_one(
+    await world.attempts.require_one(*first, why="a request came")
+    began = await world.attempts.require_one(
         *second, why="the first priority stalls", within=timing.AFTER_FAILOVER
     )
     waiting = await world.call(world.sessions(5), deadline=timing.HELD)
-    await world.judge("A56-TIMER-03", waiting, EndsWith(status="DEADLINE_EXCEEDED"))
-    world.bench.turn_to("A42-FAIL-10")
-    await world.judge("A42-FAIL-10", await given_up(world, began, third), AFTER_THE_TIMER)
+    await world.check("A56-TIMER-03", waiting, EndsWith(status="DEADLINE_EXCEEDED"))
+    world.checks.turn_to("A42-FAIL-10")
+    await world.check("A42-FAIL-10", await given_up(world, began, third), AFTER_THE_TIMER)
 
 
 @scenario("A42-FAIL-11", seconds=1.2, waits=True)
 async def test_return_to_a_higher_priority(world: World) -> None:
     first, second = await endpoints(world, Close(), Close()), await endpoints(world, Serve())
     await world.serve(ranked(first, second))
-    await world.demand_served(world.sessions(10))
+    await world.require_served(world.sessions(10))
     await serve_again(world, first)
     higher = AllServedBy(tuple(endpoint.address for endpoint in first))
-    calls = await world.rounds.until_it_lasts(higher, lambda: world.call(world.sessions(50)))
-    await world.judge("A42-FAIL-11", calls, higher)
+    calls = await world.rounds.eventually_stable(higher, lambda: world.call(world.sessions(50)))
+    await world.check("A42-FAIL-11", calls, higher)
 
 
 @scenario(timed=("A56-TIMER-02",), seconds=11, waits=True)
 async def test_connecting_again(world: World) -> None:
     """An endpoint of the first priority fails after a while, and the next one stalls."""
     second = await endpoints(world, Serve())
-    met = await ring_order(world, 3, tier(1, second))
-    await met[0].set_mode(Close(after=world.failover.well_within))
-    await met[1].set_mode(Stall())
-    await met[2].set_mode(Stall())
-    await world.start([met.request], deadline=timing.AFTER_FAILOVER)
-    began = await world.attempts.demand_one(met[0], why="a request picked it")
-    await world.judge("A56-TIMER-02", await given_up(world, began, second), AFTER_THE_TIMER)
+    order = await ring_order(world, 3, tier(1, second))
+    await order[0].set_mode(Close(after=world.failover.well_within))
+    await order[1].set_mode(Stall())
+    await order[2].set_mode(Stall())
+    await world.start([order.request], deadline=timing.AFTER_FAILOVER)
+    began = await world.attempts.require_one(order[0], why="a request picked it")
+    await world.check("A56-TIMER-02", await given_up(world, began, second), AFTER_THE_TIMER)
 
 
 @scenario("A42-FAIL-13", seconds=12.5, waits=True, failover=True)
 async def test_connecting_again_after_the_timer(world: World) -> None:
     """A priority that was given up reports CONNECTING again: an endpoint fails, weights change."""
     second = await endpoints(world, Serve())
-    met = await ring_order(world, 3, tier(1, second))
-    await met.set_modes(Stall(), Stall(), Stall())
+    order = await ring_order(world, 3, tier(1, second))
+    await order.set_modes(Stall(), Stall(), Stall())
     lower = AllServedBy((second[0].address,))
-    await world.start([met.request], deadline=timing.AFTER_FAILOVER)
-    await world.attempts.demand_one(met[0], why="a request picked it")
+    await world.start([order.request], deadline=timing.AFTER_FAILOVER)
+    await world.attempts.require_one(order[0], why="a request picked it")
     why = "the first priority has not connected"
-    await world.attempts.demand_one(*second, why=why, within=timing.AFTER_FAILOVER)
+    await world.attempts.require_one(*second, why=why, within=timing.AFTER_FAILOVER)
     make_calls = partial(world.call, world.sessions(10), deadline=timing.FAR_FROM_FAILOVER)
-    await world.rounds.demand(lower, make_calls, why="the timer of the first priority has fired")
-    await fail(met[0])
+    await world.rounds.require(lower, make_calls, why="the timer of the first priority has fired")
+    await fail(order[0])
     await world.attempts.quiet_from_now(*second, why="the client has seen the failure by then")
-    await world.judge("A42-FAIL-13", await make_calls(), lower)
-    (above, below) = met.served.own().localities
+    await world.check("A42-FAIL-13", await make_calls(), lower)
+    (above, below) = order.served.get_cluster().localities
     heavier = tuple(replace(member, weight=2) for member in above.endpoints)
-    await world.serve(met.served.placed(replace(above, endpoints=heavier), below))
+    await world.serve(order.served.with_localities(replace(above, endpoints=heavier), below))
     await world.attempts.quiet_from_now(*second, why="the update is applied by then")
-    await world.judge("A42-FAIL-13", await make_calls(), lower)
+    await world.check("A42-FAIL-13", await make_calls(), lower)
 
 
 @scenario("A56-TIMER-04", seconds=11.5, waits=True, failover=True)
@@ -235,11 +235,11 @@ async def test_all_given_up_and_one_connecting(world: World) -> None:
     await world.start(world.sessions(1), deadline=timing.AFTER_FAILOVER)
     why = "the first priority stalls"
     for endpoint in second:
-        await world.attempts.demand_one(endpoint, why=why, within=timing.AFTER_FAILOVER)
+        await world.attempts.require_one(endpoint, why=why, within=timing.AFTER_FAILOVER)
     by = {"A56-2022": EndsWith(status="UNAVAILABLE"), "A56": EndsWith(status="DEADLINE_EXCEEDED")}
-    own = world.bench.own("A56-TIMER-04", by)
-    calls = await world.until(own, lambda: world.call(world.sessions(5), deadline=timing.HELD))
-    await world.judge("A56-TIMER-04", calls, by)
+    own = world.checks.own("A56-TIMER-04", by)
+    calls = await world.eventually(own, lambda: world.call(world.sessions(5), deadline=timing.HELD))
+    await world.check("A56-TIMER-04", calls, by)
 
 
 @scenario("A56-TIMER-05", needs=("watch",), seconds=1.4)
@@ -252,10 +252,10 @@ async def test_last_priority_used(world: World) -> None:
         alone = await with_two_failed_and_one_held(world, watched)
         if not fits(waits, alone):
             raise Unsupported("with one priority alone a request fails as well (A42-PICK-05)")
-    await world.judge(
+    await world.check(
         "A56-TIMER-05", world.states.told(watched), EndsInState(("TRANSIENT_FAILURE",))
     )
-    await world.judge("A56-TIMER-05", calls, waits)
+    await world.check("A56-TIMER-05", calls, waits)
 
 
 async def with_two_failed_and_one_held(
@@ -263,20 +263,20 @@ async def with_two_failed_and_one_held(
 ) -> Calls:
     """What becomes of requests for the held endpoint of a priority that has failed below these."""
     members = await endpoints(world, Hold(), Close(), Close())
-    met = RingOrder(world, members, ranked(members).balanced_by(LARGE), world.bench.key_format)
+    order = RingOrder(world, members, ranked(members).with_policy(LARGE), world.checks.key_format)
     await world.preconditions.handshakes()
-    await world.serve(ranked(*above, members).balanced_by(LARGE))
+    await world.serve(ranked(*above, members).with_policy(LARGE))
     for member in members:
-        await world.start([met.beginning_with(member)] * 50, pace=timing.PACE)
-        await world.attempts.demand_count(
+        await world.start([order.beginning_with(member)] * 50, pace=timing.PACE)
+        await world.attempts.require_count(
             member, why="requests picked it, and what is above has failed"
         )
     await world.attempts.quiet_from_now(
         members[0], why="the client knows that the others have failed"
     )
     why = "what is above has failed, and two of its own endpoints have"
-    await world.states.demand(watched, "TRANSIENT_FAILURE", why=why, since=len(watched.states) - 1)
-    return await world.call([met.beginning_with(members[0])] * 5, deadline=timing.HELD)
+    await world.states.require(watched, "TRANSIENT_FAILURE", why=why, since=len(watched.states) - 1)
+    return await world.call([order.beginning_with(members[0])] * 5, deadline=timing.HELD)
 
 
 @scenario("A56-TIMER-05", seconds=1.2, waits=True)
@@ -284,15 +284,15 @@ async def test_all_priorities_failed(world: World) -> None:
     first, second = [await endpoints(world, Close(), Close()) for _ in range(2)]
     await world.serve(ranked(first, second))
     failed = EndsWith(status="UNAVAILABLE")
-    calls = await world.until(failed, lambda: world.call(world.sessions(5)))
-    await world.judge("A56-TIMER-05", calls, failed)
+    calls = await world.eventually(failed, lambda: world.call(world.sessions(5)))
+    await world.check("A56-TIMER-05", calls, failed)
     waiting = await world.start(
         world.sessions(5), deadline=timing.AFTER_FAILOVER, wait_for_ready=True
     )
     for endpoint in second:
         await endpoint.set_mode(Serve())
     last = AllServedBy(tuple(endpoint.address for endpoint in second))
-    await world.judge("A56-TIMER-05", await waiting.over(), last)
+    await world.check("A56-TIMER-05", await waiting.over(), last)
 
 
 @scenario("A56-TIMER-05")
@@ -301,39 +301,39 @@ async def test_what_is_told_when_all_have_failed(world: World) -> None:
     (first,), (last,) = [await endpoints(world, Refuse()) for _ in range(2)]
     await world.serve(ranked([first], [last], policy=RoundRobin()))
     failed = EndsWith(status="UNAVAILABLE")
-    calls = await world.until(failed, lambda: world.call(world.sessions(5)))
+    calls = await world.eventually(failed, lambda: world.call(world.sessions(5)))
     if not any(endpoint.address in call.details for endpoint in (first, last) for call in calls):
         raise Unsupported("the details of its errors name no endpoint: whose they are is not told")
     expected = ErrorNamesOnly(these=(last.address,), others=(first.address,))
-    await world.judge("A56-TIMER-05", calls, expected)
+    await world.check("A56-TIMER-05", calls, expected)
 
 
 @scenario("A56-USE-01", needs=("watch",))
 async def test_state_during_failover(world: World) -> None:
     """A held attempt keeps the second priority in CONNECTING, which it is from its making on."""
     first, second = await endpoints(world, Close()), await endpoints(world, Hold())
-    await world.serve(ranked(first, second).balanced_by(RoundRobin()))
+    await world.serve(ranked(first, second).with_policy(RoundRobin()))
     watched = await world.states.watch()
     waiting = await world.start(world.sessions(5))
-    await world.attempts.demand_one(*second, why="the first priority has failed")
+    await world.attempts.require_one(*second, why="the first priority has failed")
     await world.attempts.quiet_from_now(*second, why="the attempt is held")
     states = world.states.told(watched)
-    await world.judge("A56-USE-01", states, EndsInState(("CONNECTING",)))
-    await world.judge("A56-USE-01", states, NeverInState(("TRANSIENT_FAILURE", "READY")))
+    await world.check("A56-USE-01", states, EndsInState(("CONNECTING",)))
+    await world.check("A56-USE-01", states, NeverInState(("TRANSIENT_FAILURE", "READY")))
     await second[0].set_mode(Serve())
-    await world.judge("A56-USE-01", await waiting.over(), AllServedBy((second[0].address,)))
+    await world.check("A56-USE-01", await waiting.over(), AllServedBy((second[0].address,)))
 
 
 @scenario("A56-CHILD-01")
 async def test_priority_that_leaves_the_config(world: World) -> None:
     """What follows it has another locality, and so another name: nothing of it goes on."""
     (gone,), (new,) = await endpoints(world, Serve()), await endpoints(world, Serve())
-    served = ranked([gone]).balanced_by(RoundRobin())
+    served = ranked([gone]).with_policy(RoundRobin())
     await world.serve(served)
-    await world.demand_served(world.sessions(5))
-    await world.serve(served.placed(replace(tier(0, [new]), name="other")))
+    await world.require_served(world.sessions(5))
+    await world.serve(served.with_localities(replace(tier(0, [new]), name="other")))
     make_calls = partial(world.call, world.sessions(5))
-    await world.rounds.demand(
+    await world.rounds.require(
         AllServedBy((new.address,)), make_calls, why="its locality took the place"
     )
     choices = {
@@ -346,6 +346,6 @@ async def test_priority_that_leaves_the_config(world: World) -> None:
         await make_calls()
         return world.attempts.seen(gone)
 
-    own = world.bench.own("A56-CHILD-01", choices)
+    own = world.checks.own("A56-CHILD-01", choices)
     seen = await waits.until(look, partial(fits, own), within=timing.APPLY)
-    await world.judge("A56-CHILD-01", seen.seen, choices)
+    await world.check("A56-CHILD-01", seen.seen, choices)

@@ -53,7 +53,7 @@ async def varying(world: World, header: str, **still: str) -> Calls:
 async def test_policies_of_the_route(world: World) -> None:
     """Each value of either header comes twice, beside others of the other one."""
     served = one_cluster(
-        single_locality(await world.addresses(4)).own().localities,
+        single_locality(await world.addresses(4)).get_cluster().localities,
         routes=(Route((A,), path=UNARY), Route((B,), path=EMPTY)),
     )
     await world.serve(served)
@@ -65,8 +65,8 @@ async def test_policies_of_the_route(world: World) -> None:
     ]
     unary = await world.call(headers, path=UNARY)
     empty = await world.call(headers, path=EMPTY)
-    await world.judge("A42-HASH-01", unary, served.mapping(route=0))
-    await world.judge("A42-HASH-01", empty, served.mapping(route=1))
+    await world.check("A42-HASH-01", unary, served.matches_ring(route=0))
+    await world.check("A42-HASH-01", empty, served.matches_ring(route=1))
 
 
 @scenario("A42-HASH-21")
@@ -77,13 +77,15 @@ async def test_weighted_clusters(world: World) -> None:
     """
     here = single_locality(await world.addresses(4))
     other = single_locality(await world.addresses(4), name="other", path=EMPTY)
-    both = Route(BY_SESSION, weighted_clusters={config.own().name: 50 for config in (here, other)})
+    both = Route(
+        BY_SESSION, weighted_clusters={config.get_cluster().name: 50 for config in (here, other)}
+    )
     await world.serve(merge(replace(here, routes=(both,)), other))
     calls = await world.call(world.values.sessions_to_map())
-    await world.judge("A42-HASH-21", calls, AllServedBy((*here.addresses(), *other.addresses())))
+    await world.check("A42-HASH-21", calls, AllServedBy((*here.addresses(), *other.addresses())))
     for config in (here, other):
         drawn = Calls(tuple(call for call in calls if call.endpoint in config.addresses()))
-        await world.judge("A42-HASH-21", drawn, config.mapping())
+        await world.check("A42-HASH-21", drawn, config.matches_ring())
 
 
 @scenario("A42-HASH-03")
@@ -92,7 +94,7 @@ async def test_same_results_same_hash(world: World) -> None:
     values = world.values.pairs(ENOUGH_TO_DIFFER)
     first = await world.call([{"a": a, "b": b} for a, b in values])
     again = await world.call([{"other": "x", "b": b, "a": a} for a, b in values])
-    await world.judge("A42-HASH-03", Contrast(first, again), OnlyTheseMoved(()))
+    await world.check("A42-HASH-03", Contrast(first, again), OnlyTheseMoved(()))
 
 
 @scenario("A42-HASH-04", needs=("channels",))
@@ -102,8 +104,8 @@ async def test_same_hash_in_every_channel_and_process(world: World) -> None:
     first = await world.call(headers)
     in_channel = await world.call(headers, channel=await world.channels.open())
     in_process = await world.call(headers, channel=await world.channels.open_elsewhere())
-    await world.judge("A42-HASH-04", Contrast(first, in_channel), OnlyTheseMoved(()))
-    await world.judge("A42-HASH-04", Contrast(first, in_process), OnlyTheseMoved(()))
+    await world.check("A42-HASH-04", Contrast(first, in_channel), OnlyTheseMoved(()))
+    await world.check("A42-HASH-04", Contrast(first, in_process), OnlyTheseMoved(()))
 
 
 @scenario("A42-HASH-05", "A42-HASH-06")
@@ -116,9 +118,9 @@ async def test_every_policy_counts(world: World) -> None:
         for half in world.values.halves(ENOUGH_OF_EIGHT):
             headers = [{still: value, moving: other} for value in held for other in half]
             calls = await world.call(headers)
-            await world.judge("A42-HASH-05", calls, SeveralEndpoints(each_value_of=still))
+            await world.check("A42-HASH-05", calls, SeveralEndpoints(each_value_of=still))
     calls = await world.call([{"a": a, "b": b} for a, b in world.values.pairs(ENOUGH_TO_DIFFER)])
-    await world.judge("A42-HASH-06", calls, {"Envoy's formula": served.mapping()})
+    await world.check("A42-HASH-06", calls, {"Envoy's formula": served.matches_ring()})
 
 
 @pytest.mark.parametrize("sent", ["a", "b"])
@@ -127,9 +129,9 @@ async def test_one_header_of_two(world: World, sent: str) -> None:
     served = await world.plain_ring(A, B)
     same = await world.call([{sent: "same"}] * ENOUGH_TO_DIFFER)
     varied = await world.call([{sent: value} for value in world.values.some(ENOUGH_TO_DIFFER)])
-    await world.judge("A42-HASH-07", same, OneEndpoint())
-    await world.judge("A42-HASH-07", varied, SeveralEndpoints())
-    await world.judge("A42-HASH-08", varied, {"leaves no trace": served.mapping()})
+    await world.check("A42-HASH-07", same, OneEndpoint())
+    await world.check("A42-HASH-07", varied, SeveralEndpoints())
+    await world.check("A42-HASH-08", varied, {"leaves no trace": served.matches_ring()})
 
 
 @pytest.mark.parametrize(
@@ -147,16 +149,16 @@ async def test_random(
     served = single_locality(await world.addresses(4), policies=policies)
     await world.serve(served)
     calls = await world.call([headers] * ENOUGH_TO_SPREAD)
-    await world.judge(clause, calls, served.everywhere())
-    await world.judge("A42-HASH-10", calls, SeveralEndpoints())
-    await world.judge("A42-HASH-12", calls, {"even": served.spread()})
+    await world.check(clause, calls, served.all_endpoints_serve())
+    await world.check("A42-HASH-10", calls, SeveralEndpoints())
+    await world.check("A42-HASH-12", calls, {"even": served.random_over_ring()})
 
 
 @scenario("A42-HASH-13")
 async def test_terminal_with_result(world: World) -> None:
     await world.plain_ring(TERMINAL_A, B)
-    await world.judge("A42-HASH-13", await varying(world, "a", b="same"), SeveralEndpoints())
-    await world.judge("A42-HASH-13", await varying(world, "b", a="same"), OneEndpoint())
+    await world.check("A42-HASH-13", await varying(world, "a", b="same"), SeveralEndpoints())
+    await world.check("A42-HASH-13", await varying(world, "b", a="same"), OneEndpoint())
 
 
 @scenario("A42-HASH-02", "A42-HASH-14")
@@ -166,44 +168,44 @@ async def test_terminal_with_result_after_others(world: World) -> None:
     second = await varying(world, "b", a="same", c="same")
     third = await varying(world, "c", a="same", b="same")
     for clause in ("A42-HASH-02", "A42-HASH-14"):
-        await world.judge(clause, first, SeveralEndpoints())
-        await world.judge(clause, second, SeveralEndpoints())
-        await world.judge(clause, third, OneEndpoint())
+        await world.check(clause, first, SeveralEndpoints())
+        await world.check(clause, second, SeveralEndpoints())
+        await world.check(clause, third, OneEndpoint())
 
 
 @scenario("A42-HASH-13")
 async def test_terminal_on_the_channel_id(world: World) -> None:
     await world.plain_ring(TERMINAL_CHANNEL, A)
-    await world.judge("A42-HASH-13", await varying(world, "a"), OneEndpoint())
+    await world.check("A42-HASH-13", await varying(world, "a"), OneEndpoint())
 
 
 @scenario("A42-HASH-14")
 async def test_terminal_on_the_channel_id_after_others(world: World) -> None:
     await world.plain_ring(A, TERMINAL_CHANNEL, C)
-    await world.judge("A42-HASH-14", await varying(world, "a", c="same"), SeveralEndpoints())
-    await world.judge("A42-HASH-14", await varying(world, "c", a="same"), OneEndpoint())
+    await world.check("A42-HASH-14", await varying(world, "a", c="same"), SeveralEndpoints())
+    await world.check("A42-HASH-14", await varying(world, "c", a="same"), OneEndpoint())
 
 
 @scenario("A42-HASH-15")
 async def test_terminal_without_result(world: World) -> None:
     await world.plain_ring(TERMINAL_A, B)
     same = await world.call([{"b": "same"}] * ENOUGH_TO_DIFFER)
-    await world.judge("A42-HASH-15", same, OneEndpoint())
-    await world.judge("A42-HASH-15", await varying(world, "b"), SeveralEndpoints())
+    await world.check("A42-HASH-15", same, OneEndpoint())
+    await world.check("A42-HASH-15", await varying(world, "b"), SeveralEndpoints())
 
 
 @scenario("A42-HASH-16")
 async def test_terminal_without_result_after_others(world: World) -> None:
     await world.plain_ring(A, TERMINAL_B, C)
     calls = await varying(world, "c", a="same")
-    await world.judge("A42-HASH-16", calls, {"A42-2021": SeveralEndpoints(), "A42": OneEndpoint()})
+    await world.check("A42-HASH-16", calls, {"A42-2021": SeveralEndpoints(), "A42": OneEndpoint()})
 
 
 @scenario("A42-HASH-17")
 async def test_terminal_on_unsupported_kind(world: World) -> None:
     await world.plain_ring(A, UnsupportedPolicy("cookie", terminal=True), C)
     calls = await varying(world, "c", a="same")
-    await world.judge(
+    await world.check(
         "A42-HASH-17", calls, {"ends the list": OneEndpoint(), "is ignored": SeveralEndpoints()}
     )
 
@@ -212,18 +214,18 @@ async def test_terminal_on_unsupported_kind(world: World) -> None:
 async def test_change_at_run_time(world: World) -> None:
     served = await world.plain_ring(A)
     headers = [{"a": "same", "b": value} for value in world.values.some(ENOUGH_TO_DIFFER)]
-    await world.demand_served(headers)
-    changed = served.hashed_by(B)
+    await world.require_served(headers)
+    changed = served.with_hash_policies(B)
     await world.serve(changed)
-    calls = await world.until(changed.mapping(), lambda: world.call(headers))
-    await world.judge("A42-HASH-18", calls, changed.mapping())
+    calls = await world.eventually(changed.matches_ring(), lambda: world.call(headers))
+    await world.check("A42-HASH-18", calls, changed.matches_ring())
 
 
 @scenario("A42-HASH-19")
 async def test_round_robin_does_not_hash(world: World) -> None:
     served = single_locality(await world.addresses(TURNS), policy=RoundRobin())
     await world.serve(served)
-    await world.judge_rotation("A42-HASH-19", served)
+    await world.check_rotation("A42-HASH-19", served)
 
 
 @pytest.mark.parametrize(
@@ -239,11 +241,11 @@ async def test_round_robin_does_not_hash(world: World) -> None:
 async def test_unsupported(world: World, clause: str, kind: UnsupportedKind) -> None:
     """Alone it gives no result, although all requests are alike; beside others it counts not."""
     served = await world.plain_ring()
-    await world.demand_served(world.sessions(1))
-    alone = served.hashed_by(UnsupportedPolicy(kind))
+    await world.require_served(world.sessions(1))
+    alone = served.with_hash_policies(UnsupportedPolicy(kind))
     answer = await world.control.offer(Kind.ROUTE, alone.route_configuration())
     taken = {"A42": AckedOrNacked(acked=True), "envoy": AckedOrNacked(acked=kind != "unset")}
-    await world.judge(clause, answer, taken)
+    await world.check(clause, answer, taken)
     if not answer.acked:
         return
     cookie = {"cookie": f"{SESSION}=same"}
@@ -251,13 +253,16 @@ async def test_unsupported(world: World, clause: str, kind: UnsupportedKind) -> 
     counts = kind in {"cookie", "connection_properties"}
     if counts:  # in Envoy, where it alone makes the hash, whatever the session
         rounds.append([{SESSION: value, **cookie} for value in world.values.some(ENOUGH_TO_SPREAD)])
-    by = {"A42": alone.everywhere(), "envoy": OneEndpoint() if counts else alone.everywhere()}
+    by = {
+        "A42": alone.all_endpoints_serve(),
+        "envoy": OneEndpoint() if counts else alone.all_endpoints_serve(),
+    }
     for headers in rounds:
-        calls = await world.until(world.bench.own(clause, by), partial(world.call, headers))
-        await world.judge(clause, calls, by)
-    await world.serve(served.hashed_by(UnsupportedPolicy(kind), *BY_SESSION))
+        calls = await world.eventually(world.checks.own(clause, by), partial(world.call, headers))
+        await world.check(clause, calls, by)
+    await world.serve(served.with_hash_policies(UnsupportedPolicy(kind), *BY_SESSION))
     headers = rounds[0][:ENOUGH_TO_DIFFER]
-    same = await world.until(OneEndpoint(), lambda: world.call(headers))
-    await world.judge(clause, same, {"A42": OneEndpoint(), "envoy": OneEndpoint()})
+    same = await world.eventually(OneEndpoint(), lambda: world.call(headers))
+    await world.check(clause, same, {"A42": OneEndpoint(), "envoy": OneEndpoint()})
     several = {"A42": SeveralEndpoints(), "envoy": SeveralEndpoints()}
-    await world.judge(clause, await varying(world, SESSION), several)
+    await world.check(clause, await varying(world, SESSION), several)

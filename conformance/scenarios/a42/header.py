@@ -42,8 +42,8 @@ async def test_header(world: World) -> None:
     served = await world.plain_ring()
     sessions = world.sessions(ENOUGH_TO_SPREAD)
     calls = await world.call((*sessions, *sessions[:ENOUGH_TO_DIFFER]))
-    await world.judge("A42-HDR-01", calls, OneEndpoint(each_value_of=SESSION))
-    await world.judge("A42-HDR-01", calls, EachServesSome(served.addresses()))
+    await world.check("A42-HDR-01", calls, OneEndpoint(each_value_of=SESSION))
+    await world.check("A42-HDR-01", calls, EachServesSome(served.addresses()))
 
 
 @scenario("A42-HDR-02", "A42-RING-01", "A42-RING-02", "A42-RING-04", "A42-RING-12")
@@ -55,17 +55,20 @@ async def test_hash_of_the_value(world: World) -> None:
     served = await world.plain_ring(ring=RingHash(minimum=256))
     calls = await world.call(world.sessions(BY_ARCS))
     for clause in ("A42-HDR-02", "A42-RING-01", "A42-RING-02", "A42-RING-04", "A42-RING-12"):
-        await world.judge(clause, calls, served.mapping())
+        await world.check(clause, calls, served.matches_ring())
 
 
 @scenario("A42-HDR-04")
 async def test_empty_value(world: World) -> None:
     served = await world.plain_ring()
     calls = await world.call([{SESSION: ""}] * ENOUGH_TO_SPREAD)
-    await world.judge(
+    await world.check(
         "A42-HDR-04",
         calls,
-        {"the empty string is hashed": served.mapping(), "no result": served.everywhere()},
+        {
+            "the empty string is hashed": served.matches_ring(),
+            "no result": served.all_endpoints_serve(),
+        },
     )
 
 
@@ -77,7 +80,7 @@ async def test_repeated_header(world: World) -> None:
     calls, again = await world.call(headers), await world.call(headers)
 
     def reading(way: SeveralValues) -> Expectation:
-        return served.hashed_by(HeaderPolicy(name=SESSION, several=way)).mapping()
+        return served.with_hash_policies(HeaderPolicy(name=SESSION, several=way)).matches_ring()
 
     ways: dict[str, SeveralValues] = {
         "joined by commas": "joined",
@@ -85,15 +88,17 @@ async def test_repeated_header(world: World) -> None:
         "the last": "last",
         "sorted, one the seed of the next": "sorted",
     }
-    await world.judge("A42-HDR-05", calls, {name: reading(way) for name, way in ways.items()})
-    await world.judge("A42-HDR-06", Contrast(calls, again), OnlyTheseMoved(()))
+    await world.check("A42-HDR-05", calls, {name: reading(way) for name, way in ways.items()})
+    await world.check("A42-HDR-06", Contrast(calls, again), OnlyTheseMoved(()))
 
 
 @scenario("A42-HDR-07", needs=("metadata",))
 async def test_binary_header(world: World) -> None:
     served = await world.plain_ring(HeaderPolicy(name="session-bin"))
     calls = await world.call([{"session-bin": b"\x00same"}] * ENOUGH_TO_SPREAD)
-    await world.judge("A42-HDR-07", calls, {"A42": served.everywhere(), "envoy": OneEndpoint()})
+    await world.check(
+        "A42-HDR-07", calls, {"A42": served.all_endpoints_serve(), "envoy": OneEndpoint()}
+    )
 
 
 @scenario("A42-HDR-08", "A42-HDR-09")
@@ -104,14 +109,16 @@ async def test_content_type(world: World) -> None:
     told_apart = next(
         config
         for config in map(single_locality, lists)
-        for ways in [config.mapping(allotment="list", search="wrap", weights="raw").ways(types)]
+        for ways in [
+            config.matches_ring(allotment="list", search="wrap", weights="raw").ways(types)
+        ]
         if all(plainly != named for plainly, named in ways)
     )
-    served = told_apart.hashed_by(HeaderPolicy(name="content-type"))
+    served = told_apart.with_hash_policies(HeaderPolicy(name="content-type"))
     await world.serve(served)
     calls = await world.call(world.sessions(ENOUGH_TO_DIFFER))
-    await world.judge("A42-HDR-08", calls, OneEndpoint())
-    await world.judge("A42-HDR-09", calls, served.mapping())
+    await world.check("A42-HDR-08", calls, OneEndpoint())
+    await world.check("A42-HDR-09", calls, served.matches_ring())
 
 
 @scenario("A42-HDR-10")
@@ -119,7 +126,7 @@ async def test_content_type_of_the_application(world: World) -> None:
     await world.plain_ring(HeaderPolicy(name="content-type"))
     types = [{"content-type": f"application/grpc+{v}"} for v in world.values.some(ENOUGH_TO_DIFFER)]
     calls = await world.call(types)
-    await world.judge(
+    await world.check(
         "A42-HDR-10",
         calls,
         {"the assumed one is hashed": OneEndpoint(), "its own is hashed": SeveralEndpoints()},
@@ -131,7 +138,9 @@ async def test_content_type_of_the_application(world: World) -> None:
 async def test_pseudo_header(world: World, name: str) -> None:
     served = await world.plain_ring(HeaderPolicy(name=f":{name}"))
     calls = await world.call([{}] * ENOUGH_TO_SPREAD)
-    await world.judge("A42-HDR-11", calls, {"A42": served.everywhere(), "envoy": OneEndpoint()})
+    await world.check(
+        "A42-HDR-11", calls, {"A42": served.all_endpoints_serve(), "envoy": OneEndpoint()}
+    )
 
 
 @pytest.mark.parametrize(
@@ -159,15 +168,15 @@ async def test_rewrite(world: World, clause: str, policy: HeaderPolicy, sessions
     values = [sessions.format(value) for value in world.values.some(ENOUGH_TO_DIFFER)]
     values += [rewrite(value, policy.regex or "", policy.substitution) for value in values]
     calls = await world.call([{SESSION: value} for value in values])
-    await world.judge(clause, calls, served.mapping())
+    await world.check(clause, calls, served.matches_ring())
 
 
 @scenario("A42-HDR-12")
 async def test_rewrite_to_one_value(world: World) -> None:
     served = await world.plain_ring(rewriting("[0-9a-f]+", "same"))
     calls = await world.call(world.sessions(ENOUGH_TO_DIFFER))
-    await world.judge("A42-HDR-12", calls, OneEndpoint())
-    await world.judge("A42-HDR-12", calls, served.mapping())
+    await world.check("A42-HDR-12", calls, OneEndpoint())
+    await world.check("A42-HDR-12", calls, served.matches_ring())
 
 
 @scenario("A42-HDR-16")
@@ -175,13 +184,13 @@ async def test_rewrite_to_nothing(world: World) -> None:
     served = await world.plain_ring(rewriting("[0-9a-f]+", ""))
     sessions = world.sessions(12)
     calls = await world.call([*sessions] * ENOUGH_TO_DIFFER)
-    await world.judge(
+    await world.check(
         "A42-HDR-16",
         calls,
         {
-            "the empty string is hashed": served.mapping(),
+            "the empty string is hashed": served.matches_ring(),
             "no result": SeveralEndpoints(each_value_of=SESSION),
-            "not rewritten": served.hashed_by(*BY_SESSION).mapping(),
+            "not rewritten": served.with_hash_policies(*BY_SESSION).matches_ring(),
         },
     )
 
@@ -189,21 +198,21 @@ async def test_rewrite_to_nothing(world: World) -> None:
 @scenario("A42-HDR-17")
 async def test_invalid_regex(world: World) -> None:
     served = await world.plain_ring()
-    await world.demand_served(world.sessions(1))
-    invalid = served.hashed_by(rewriting("(", ""))
+    await world.require_served(world.sessions(1))
+    invalid = served.with_hash_policies(rewriting("(", ""))
     answer = await world.control.offer(Kind.ROUTE, invalid.route_configuration())
     await world.attempts.quiet(why="the answer: time for the resource to be applied")
     calls = await world.call([*world.sessions(12)] * ENOUGH_TO_DIFFER)
     choices: dict[str, Expectation] = {
-        "the values as they are": served.mapping(),
+        "the values as they are": served.matches_ring(),
         "no result": SeveralEndpoints(each_value_of=SESSION),
         "one hash for all": OneEndpoint(),
         "calls fail": EndsWith("UNAVAILABLE"),
     }
     if not answer.acked:
-        choices = {"the old routes": served.mapping(), "calls fail": EndsWith("UNAVAILABLE")}
+        choices = {"the old routes": served.matches_ring(), "calls fail": EndsWith("UNAVAILABLE")}
     said = "ACK" if answer.acked else "NACK"
-    await world.judge(
+    await world.check(
         "A42-HDR-17", calls, {f"{said}, and {name}": how for name, how in choices.items()}
     )
 
@@ -212,16 +221,16 @@ async def test_invalid_regex(world: World) -> None:
 async def test_empty_name(world: World) -> None:
     """Requests are alike, so that any result at all keeps them together."""
     served = await world.plain_ring()
-    await world.demand_served(world.sessions(1))
-    nameless = served.hashed_by(HeaderPolicy(name=""))
+    await world.require_served(world.sessions(1))
+    nameless = served.with_hash_policies(HeaderPolicy(name=""))
     answer = await world.control.offer(Kind.ROUTE, nameless.route_configuration())
     if not answer.acked:
-        await world.judge("A42-HDR-22", answer, {"NACK": AckedOrNacked(acked=False)})
+        await world.check("A42-HDR-22", answer, {"NACK": AckedOrNacked(acked=False)})
         return
-    no_result = nameless.everywhere()
+    no_result = nameless.all_endpoints_serve()
     same = [{SESSION: "same"}] * ENOUGH_TO_SPREAD
-    calls = await world.until(no_result, lambda: world.call(same))
-    await world.judge(
+    calls = await world.eventually(no_result, lambda: world.call(same))
+    await world.check(
         "A42-HDR-22",
         calls,
         {"ACK, and no result": no_result, "ACK, and one result for all": OneEndpoint()},
@@ -232,6 +241,8 @@ async def test_empty_name(world: World) -> None:
 async def test_capitals_in_the_policy(world: World) -> None:
     served = await world.plain_ring(HeaderPolicy(name="Session"))
     calls = await world.call([{SESSION: "same"}] * ENOUGH_TO_SPREAD)
-    await world.judge(
-        "A42-HDR-18", calls, {"capitals ignored": OneEndpoint(), "no result": served.everywhere()}
+    await world.check(
+        "A42-HDR-18",
+        calls,
+        {"capitals ignored": OneEndpoint(), "no result": served.all_endpoints_serve()},
     )

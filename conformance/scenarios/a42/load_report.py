@@ -42,10 +42,10 @@ ABOUT_A_TENTH = 98_785
 nothing at all: with 100,000 it would be one in 800 requests, so that a scenario might miss it."""
 
 
-async def judge(world: World, clause: str, served: XdsConfig) -> None:
+async def check(world: World, clause: str, served: XdsConfig) -> None:
     """Put before the judge what was reported of all requests until now."""
-    by = world.bench.by_edition(clause, lambda edition: balanced(served, lossy=edition == "envoy"))
-    await world.judge(clause, await reported(world, world.bench.own(clause, by)), by)
+    by = world.checks.by_edition(clause, lambda edition: balanced(served, lossy=edition == "envoy"))
+    await world.check(clause, await reported(world, world.checks.own(clause, by)), by)
 
 
 @scenario(seconds=1.5, waits=True)
@@ -57,10 +57,10 @@ async def judge(world: World, clause: str, served: XdsConfig) -> None:
     ],
 )
 async def test_localities(world: World, clause: str, policy: RingHash | RoundRobin) -> None:
-    served = apart(await world.endpoints(6)).balanced_by(policy)
+    served = apart(await world.endpoints(6)).with_policy(policy)
     await world.serve(served)
-    await world.demand_served(world.sessions(100))
-    await judge(world, clause, served)
+    await world.require_served(world.sessions(100))
+    await check(world, clause, served)
 
 
 @scenario("A42-LOAD-03", seconds=1.5, waits=True)
@@ -68,8 +68,8 @@ async def test_logical_dns(world: World) -> None:
     (address,) = await world.addresses(1)
     served = logical_dns(address, is_reported=True)
     await world.serve(served)
-    await world.demand_served(world.sessions(50))
-    await judge(world, "A42-LOAD-03", served)
+    await world.require_served(world.sessions(50))
+    await check(world, "A42-LOAD-03", served)
 
 
 @scenario("A42-LOAD-04", seconds=2.5, waits=True)
@@ -79,14 +79,14 @@ async def test_failed_and_queued(world: World) -> None:
     await world.serve(served)
     waiting = await world.start(world.sessions(60))
     for member in members:
-        await world.attempts.demand_count(member, why="requests picked it")
+        await world.attempts.require_count(member, why="requests picked it")
     for member in members:
         await member.set_mode(Serve())
     await waiting.over()
     await until_served_by(world, members)
-    await judge(world, "A42-LOAD-04", served)
-    await world.demand_served(world.sessions(60))
-    await judge(world, "A42-LOAD-04", served)
+    await check(world, "A42-LOAD-04", served)
+    await world.require_served(world.sessions(60))
+    await check(world, "A42-LOAD-04", served)
 
 
 @scenario("A42-LOAD-04", "A42-PICK-04", seconds=20, waits=True)
@@ -99,24 +99,27 @@ async def test_locality_that_goes_and_returns(world: World) -> None:
     """
     members = await world.endpoints(4)
     everything = apart(members, (*NAMES, "two"))
-    *kept, going, other = everything.own().localities
-    served, without = everything.placed(*kept, going), everything.placed(*kept, other)
+    *kept, going, other = everything.get_cluster().localities
+    served, without = (
+        everything.with_localities(*kept, going),
+        everything.with_localities(*kept, other),
+    )
     headers = world.sessions(ENOUGH_TO_MOVE)
     world.plane.script.loads.ask(interval=timing.RARE_REPORTS)
     await world.serve(served)
-    await world.demand_served(headers)
+    await world.require_served(headers)
     times = 0
     for _ in range(TRIES):
         await next_report(world)
         known = len(world.plane.loads.rows)
-        before = await world.demand_served(headers)
+        before = await world.require_served(headers)
         await world.serve(without)
         await until_reached(world, members[3], at(before, *members[:2]))
-        meanwhile = await world.demand_served(at(before, members[2]))
-        world.bench.turn_to("A42-PICK-04")
+        meanwhile = await world.require_served(at(before, members[2]))
+        world.checks.turn_to("A42-PICK-04")
         await world.serve(served)
         await until_reached(world, members[2], at(meanwhile, *members[:2]))
-        world.bench.turn_to("A42-LOAD-04")
+        world.checks.turn_to("A42-LOAD-04")
         times += len(world.plane.loads.rows) == known
         if times == TIMES:
             break
@@ -124,10 +127,10 @@ async def test_locality_that_goes_and_returns(world: World) -> None:
         raise SuiteTimeout(
             f"in {TRIES} tries no list was back {TIMES} times before a report was due"
         )
-    await world.judge("A42-PICK-04", await world.demand_served(headers), EndsWith("OK"))
-    await judge(world, "A42-LOAD-04", everything)
-    await world.demand_served(headers)
-    await judge(world, "A42-LOAD-04", everything)
+    await world.check("A42-PICK-04", await world.require_served(headers), EndsWith("OK"))
+    await check(world, "A42-LOAD-04", everything)
+    await world.require_served(headers)
+    await check(world, "A42-LOAD-04", everything)
 
 
 def at(calls: Calls, *members: Member) -> list[dict[str, str]]:
@@ -139,7 +142,7 @@ def at(calls: Calls, *members: Member) -> list[dict[str, str]]:
 async def until_reached(world: World, member: Member, headers: Sequence[dict[str, str]]) -> None:
     """Make calls, of which none fails, until one is served by this endpoint, new on the list."""
     there = EachServesSome((member.address,))
-    await world.rounds.demand(there, lambda: world.demand_served(headers), why="it is listed")
+    await world.rounds.require(there, lambda: world.require_served(headers), why="it is listed")
 
 
 @scenario("A42-LOAD-05", seconds=4, waits=True)
@@ -148,23 +151,23 @@ async def test_failover_and_back(world: World) -> None:
     first, second = await endpoints(world, Serve(), Serve()), await endpoints(world, Serve())
     served = ranked(first, second, policy=RoundRobin(), is_reported=True)
     await world.serve(served)
-    await world.demand_served(world.sessions(50))
-    await judge(world, "A42-LOAD-05", served)
+    await world.require_served(world.sessions(50))
+    await check(world, "A42-LOAD-05", served)
     await fail(*first)
     for endpoint in second:
-        await world.attempts.demand_count(endpoint, why="the first priority has failed")
+        await world.attempts.require_count(endpoint, why="the first priority has failed")
     await until_served_by(world, second)
-    await judge(world, "A42-LOAD-05", served)
+    await check(world, "A42-LOAD-05", served)
     await serve_again(world, first)
     await until_served_by(world, first)
-    await judge(world, "A42-LOAD-05", served)
+    await check(world, "A42-LOAD-05", served)
 
 
 async def until_served_by(world: World, members: Sequence[Member]) -> None:
     """Make calls until all of them are served by these endpoints."""
     there = AllServedBy(tuple(member.address for member in members))
     why = "the others have failed or are not listed"
-    await world.rounds.demand(there, lambda: world.call(world.sessions(10)), why=why)
+    await world.rounds.require(there, lambda: world.call(world.sessions(10)), why=why)
 
 
 @scenario("A42-LOAD-06", seconds=2.5, waits=True)
@@ -172,17 +175,17 @@ async def test_successes_errors_and_requests_in_progress(world: World) -> None:
     members = await world.endpoints(3)
     served = apart(members)
     await world.serve(served)
-    await world.demand_served(world.sessions(30))
+    await world.require_served(world.sessions(30))
     await world.call([{**session, BEHAVIOR: "error-code-13"} for session in world.sessions(20)])
     started = await world.start(
         [{**session, BEHAVIOR: "keep-open"} for session in world.sessions(10)]
     )
     await arrived(world, 10, why="a request was made for each")
-    await judge(world, "A42-LOAD-06", served)
+    await check(world, "A42-LOAD-06", served)
     for member in members:
         await member.kill()
     await started.over()
-    await judge(world, "A42-LOAD-06", served)
+    await check(world, "A42-LOAD-06", served)
 
 
 @scenario("A42-LOAD-11", needs=("metadata",), seconds=1.5, waits=True)
@@ -191,28 +194,28 @@ async def test_dropped(world: World) -> None:
     served = apart(await world.endpoints(3), drops=[Drop("tenth", ABOUT_A_TENTH)])
     await world.serve(served)
     await world.call(world.sessions(200))
-    await judge(world, "A42-LOAD-11", served)
+    await check(world, "A42-LOAD-11", served)
 
 
 @scenario("A62-LOAD-01", seconds=1.5, waits=True)
 async def test_pick_first(world: World) -> None:
     """Who does not know it takes turns, by which the second locality gets all as well."""
     first, second = await endpoints(world, Close(), Serve())
-    served = apart([first, second], ("one", "two")).balanced_by(RoundRobin())
+    served = apart([first, second], ("one", "two")).with_policy(RoundRobin())
     by_pick_first = ClusterVariant("A62-LOAD-01", policies(pick_first(), round_robin()))
     await world.serve(with_raw_clusters(served, by_pick_first.of(served.cluster())))
     there, make_calls = AllServedBy((second.address,)), partial(world.call, world.sessions(10))
-    await world.rounds.demand(there, make_calls, why="the other one is closed")
-    await judge(world, "A62-LOAD-01", served)
+    await world.rounds.require(there, make_calls, why="the other one is closed")
+    await check(world, "A62-LOAD-01", served)
 
 
 @scenario("A42-LOAD-07", seconds=1.5, waits=True)
 async def test_names(world: World) -> None:
     served = await two_clusters(world, is_other_reported=True)
     await world.serve(served)
-    await world.demand_served(world.sessions(20), path=EMPTY)
-    await world.demand_served(world.sessions(30))
-    await judge(world, "A42-LOAD-07", served)
+    await world.require_served(world.sessions(20), path=EMPTY)
+    await world.require_served(world.sessions(30))
+    await check(world, "A42-LOAD-07", served)
 
 
 @scenario("A42-LOAD-08", seconds=1.5, waits=True)
@@ -220,6 +223,6 @@ async def test_without_lrs_server(world: World) -> None:
     served = await two_clusters(world)
     await world.serve(served)
     calls = await world.call(world.sessions(20), path=EMPTY)
-    await world.judge("A42-LOAD-08", calls, AllServedBy(served.own("other").addresses()))
-    await world.demand_served(world.sessions(30))
-    await judge(world, "A42-LOAD-08", served)
+    await world.check("A42-LOAD-08", calls, AllServedBy(served.get_cluster("other").addresses()))
+    await world.require_served(world.sessions(30))
+    await check(world, "A42-LOAD-08", served)

@@ -41,7 +41,7 @@ async def test_one_ring_over_all_localities(world: World) -> None:
     served = one_cluster((Locality((a, b), name="one"), Locality((c, d), name="two")))
     await world.serve(served)
     calls = await world.call(world.values.telling(served))
-    await world.judge("A42-LOC-01", calls, served.mapping())
+    await world.check("A42-LOC-01", calls, served.matches_ring())
 
 
 @scenario("A42-LOC-07")
@@ -62,10 +62,10 @@ async def test_weight_of_locality_and_endpoint(world: World) -> None:
     await world.serve(served)
     calls = await world.call((*world.values.telling(served), *world.sessions(ENOUGH_TO_TELL)))
     readings: dict[str, WeightReading] = {"A42": "raw", "A113": "A113", "envoy": "envoy"}
-    await world.judge(
+    await world.check(
         "A42-LOC-07",
         calls,
-        {edition: served.mapping(weights=reading) for edition, reading in readings.items()},
+        {edition: served.matches_ring(weights=reading) for edition, reading in readings.items()},
     )
 
 
@@ -75,7 +75,7 @@ async def test_endpoint_without_a_weight(world: World) -> None:
     served = one_cluster((Locality((Endpoint(a), Endpoint(b, 1), Endpoint(c, 2))),))
     await world.serve(served)
     calls = await world.call(world.values.telling(served))
-    await world.judge("A42-LOC-08", calls, served.mapping())
+    await world.check("A42-LOC-08", calls, served.matches_ring())
 
 
 @scenario("A42-LOC-10")
@@ -83,9 +83,9 @@ async def test_locality_without_a_weight(world: World) -> None:
     served, unused = await beside_one_without_weight(world, RingHash())
     await world.serve(served)
     calls = await world.call(world.values.telling(served))
-    await world.judge("A42-LOC-10", calls, served.mapping())
+    await world.check("A42-LOC-10", calls, served.matches_ring())
     connections = await world.attempts.quiet(unused, why="calls with many hashes")
-    await world.judge("A42-LOC-10", connections, NoAttempts())
+    await world.check("A42-LOC-10", connections, NoAttempts())
 
 
 NOT_BY_HASH = {
@@ -102,16 +102,16 @@ async def test_locality_without_a_weight_by_turns(world: World, policy: str) -> 
 
     Envoy weighs localities below RING_HASH only.
     """
-    world.bench.demand("A52-WRR-01")
+    world.checks.require("A52-WRR-01")
     served, unused = await beside_one_without_weight(world, RoundRobin())
     await world.serve(with_raw_clusters(served, ClusterVariant("", policy).of(served.cluster())))
-    both = tuple(endpoint.address for endpoint in served.own().localities[0].endpoints)
-    calls = await world.until(
+    both = tuple(endpoint.address for endpoint in served.get_cluster().localities[0].endpoints)
+    calls = await world.eventually(
         EachServesSome(both), partial(world.call, world.sessions(ENOUGH_TO_SPREAD))
     )
-    await world.judge("A42-LOC-10", calls, AllServedBy(both))
+    await world.check("A42-LOC-10", calls, AllServedBy(both))
     connections = await world.attempts.quiet(unused, why="calls reached both others")
-    await world.judge("A42-LOC-10", connections, NoAttempts())
+    await world.check("A42-LOC-10", connections, NoAttempts())
 
 
 async def beside_one_without_weight(world: World, policy: Policy) -> tuple[XdsConfig, Member]:
@@ -183,21 +183,23 @@ async def test_left_open(
 ) -> None:
     """Such endpoints are rejected, or used by one of these readings."""
     served = await world.plain_ring()
-    await world.demand_served(world.sessions(1))
+    await world.require_served(world.sessions(1))
     addresses = await world.addresses(3)
-    offered = served.placed(*two_localities(addresses, weights))
+    offered = served.with_localities(*two_localities(addresses, weights))
     answer = await world.control.offer(Kind.ENDPOINTS, offered.endpoints())
     if not answer.acked:
-        await world.judge(clause, answer, {"rejected": AckedOrNacked(acked=False)})
-        await world.demand_served(world.sessions(10))
+        await world.check(clause, answer, {"rejected": AckedOrNacked(acked=False)})
+        await world.require_served(world.sessions(10))
         return
     headers = world.sessions(ENOUGH_TO_TELL)
-    calls = await world.until(NoneServedBy(served.addresses()), lambda: world.call(headers))
+    calls = await world.eventually(NoneServedBy(served.addresses()), lambda: world.call(headers))
     used = {
-        name: served.placed(*without_zeros(two_localities(addresses, taken))).mapping(weights=way)
+        name: served.with_localities(*without_zeros(two_localities(addresses, taken))).matches_ring(
+            weights=way
+        )
         for name, (way, taken) in readings.items()
     }
-    await world.judge(clause, calls, {**used, "no call succeeds": EndsWith(status="UNAVAILABLE")})
+    await world.check(clause, calls, {**used, "no call succeeds": EndsWith(status="UNAVAILABLE")})
 
 
 @scenario("A42-LOC-02", seconds=1)
@@ -209,21 +211,21 @@ async def test_keys_of_a_lost_endpoint_move_once(world: World) -> None:
         (full, rest)
         for weight in range(30, 200)
         for full in [lone_endpoint_beside(lost.address, addresses, weight)]
-        for rest in [full.placed(*full.own().localities[:1])]
+        for rest in [full.with_localities(*full.get_cluster().localities[:1])]
         if keep_entries(full, rest, changed=lost.address)
     )
     await world.serve(before)
     headers = going_on(before, removed, lost.address, world.sessions(ENOUGH_TO_TELL))
-    await world.demand_served(headers)
+    await world.require_served(headers)
     await lost.set_mode(Refuse())
     await lost.kill()
     why = "nobody listens there any more"
-    unreachable = await world.rounds.demand(
+    unreachable = await world.rounds.require(
         NoneServedBy((lost.address,)), lambda: world.call(headers), why=why
     )
     await world.serve(removed)
-    after = await world.until(removed.mapping(), lambda: world.call(headers))
-    await world.judge("A42-LOC-02", Contrast(unreachable, after), OnlyTheseMoved(()))
+    after = await world.eventually(removed.matches_ring(), lambda: world.call(headers))
+    await world.check("A42-LOC-02", Contrast(unreachable, after), OnlyTheseMoved(()))
 
 
 def lone_endpoint_beside(lone: str, others: list[str], weight: int) -> XdsConfig:
@@ -279,13 +281,13 @@ async def test_localities_under_round_robin(world: World) -> None:
     )
     await world.serve(served)
     every = EachServesSome(served.addresses())
-    await world.rounds.demand(
+    await world.rounds.require(
         every, lambda: world.call(world.sessions(30)), why="all of them serve"
     )
     calls = await world.call(world.sessions(160))
     unweighted = Proportions({light: (1, 20), first: (19, 40), two: (19, 40)})
     weighted = Proportions({light: (1, 20), first: (19, 160), two: (133, 160)})
-    await world.judge("A42-LOC-06", calls, {"A42": unweighted, "envoy": weighted})
+    await world.check("A42-LOC-06", calls, {"A42": unweighted, "envoy": weighted})
 
 
 @scenario("A42-LOC-03", "A42-LOC-05")
@@ -293,8 +295,8 @@ async def test_ring_of_the_first_priority(world: World) -> None:
     served = two_priorities(await world.addresses(2), await world.addresses(2))
     await world.serve(served)
     calls = await world.call(world.values.telling(served))
-    await world.judge("A42-LOC-03", calls, served.mapping(priority=0))
-    await world.judge("A42-LOC-05", calls, served.mapping(priority=0))
+    await world.check("A42-LOC-03", calls, served.matches_ring(priority=0))
+    await world.check("A42-LOC-05", calls, served.matches_ring(priority=0))
 
 
 @scenario("A42-LOC-04", seconds=0.6)
@@ -303,8 +305,8 @@ async def test_failover(world: World) -> None:
     served = two_priorities(dead, await world.addresses(2))
     await world.serve(served)
     calls = await world.call(world.values.telling(served, priority=1))
-    on_its_ring, nowhere = served.mapping(priority=1), EndsWith(status="UNAVAILABLE")
-    await world.judge("A42-LOC-04", calls, {"A42": on_its_ring, "envoy": nowhere})
+    on_its_ring, nowhere = served.matches_ring(priority=1), EndsWith(status="UNAVAILABLE")
+    await world.check("A42-LOC-04", calls, {"A42": on_its_ring, "envoy": nowhere})
 
 
 @scenario("A42-LOC-03", "A42-LOC-05", seconds=0.6)
@@ -314,7 +316,7 @@ async def test_ring_of_the_second_priority(world: World) -> None:
     await world.serve(served)
     calls = await world.call(world.values.telling(served, priority=1))
     for clause in ("A42-LOC-03", "A42-LOC-05"):
-        await world.judge(clause, calls, served.mapping(priority=1))
+        await world.check(clause, calls, served.matches_ring(priority=1))
 
 
 @scenario("A42-LOC-03", "A42-LOC-05", seconds=1)
@@ -324,14 +326,14 @@ async def test_priorities_that_take_turns(world: World) -> None:
     well = two_priorities(first, second)
     ill = two_priorities(first, second, health="UNHEALTHY")
     other = RingHash(minimum=700)
-    turns = ((well, 0), (ill, 1), (ill.balanced_by(other), 1), (well.balanced_by(other), 0))
+    turns = ((well, 0), (ill, 1), (ill.with_policy(other), 1), (well.with_policy(other), 0))
     for served, priority in turns:
         await world.serve(served)
-        expected = served.mapping(priority=priority)
+        expected = served.matches_ring(priority=priority)
         headers = world.values.telling(served, priority=priority)
-        calls = await world.until(expected, partial(world.call, headers))
+        calls = await world.eventually(expected, partial(world.call, headers))
         for clause in ("A42-LOC-03", "A42-LOC-05"):
-            await world.judge(clause, calls, expected)
+            await world.check(clause, calls, expected)
 
 
 def two_priorities(

@@ -28,11 +28,13 @@ FAILED: State = "TRANSIENT_FAILURE"
 @scenario("A42-PICK-01")
 async def test_start(world: World) -> None:
     """By every known wrong search this request meets another endpoint first."""
-    met = await ring_order(world, 4)
-    await met.set_modes(*[Stall()] * 4)
-    await world.start([met.at_an_entry_of(met[0])])
-    await world.attempts.demand_one(*met, why="a request picked one of them")
-    await world.judge("A42-PICK-01", world.attempts.seen(), AttemptCount(least={met[0].address: 1}))
+    order = await ring_order(world, 4)
+    await order.set_modes(*[Stall()] * 4)
+    await world.start([order.at_an_entry_of(order[0])])
+    await world.attempts.require_one(*order, why="a request picked one of them")
+    await world.check(
+        "A42-PICK-01", world.attempts.seen(), AttemptCount(least={order[0].address: 1})
+    )
 
 
 @pytest.mark.parametrize(
@@ -51,9 +53,9 @@ async def test_start(world: World) -> None:
     ],
 )
 async def test_states(world: World, clause: str, states: tuple[State, ...]) -> None:
-    met = await ring_order(world, len(states))
-    await met.arrange(*states)
-    await met.judge(clause, *states)
+    order = await ring_order(world, len(states))
+    await order.arrange(*states)
+    await order.check(clause, *states)
 
 
 @pytest.mark.parametrize(
@@ -68,14 +70,14 @@ async def test_states(world: World, clause: str, states: tuple[State, ...]) -> N
 )
 async def test_released(world: World, clause: str, states: tuple[State, ...]) -> None:
     """The request waits for the first endpoint that has not failed, and is served there."""
-    met = await ring_order(world, len(states))
-    await met.arrange(*states)
-    held = next(endpoint for endpoint, state in zip(met, states, strict=True) if state != FAILED)
-    waiting = await world.start([met.request] * 5)
-    await world.attempts.demand_count(held, why="a request picked it")
+    order = await ring_order(world, len(states))
+    await order.arrange(*states)
+    held = next(endpoint for endpoint, state in zip(order, states, strict=True) if state != FAILED)
+    waiting = await world.start([order.request] * 5)
+    await world.attempts.require_count(held, why="a request picked it")
     await world.attempts.quiet_from_now(held, why="requests wait")
     await held.set_mode(Serve())
-    await world.judge(clause, await waiting.over(), AllServedBy((held.address,)))
+    await world.check(clause, await waiting.over(), AllServedBy((held.address,)))
 
 
 @pytest.mark.parametrize(
@@ -88,9 +90,9 @@ async def test_released(world: World, clause: str, states: tuple[State, ...]) ->
     ],
 )
 async def test_told_to_connect(world: World, clause: str, states: tuple[State, ...]) -> None:
-    met = await ring_order(world, len(states))
-    await met.arrange(*states)
-    await met.judge_connecting(clause, *states)
+    order = await ring_order(world, len(states))
+    await order.arrange(*states)
+    await order.check_connecting(clause, *states)
 
 
 @scenario(seconds=3, waits=True)
@@ -104,15 +106,15 @@ async def test_told_to_connect(world: World, clause: str, states: tuple[State, .
 )
 async def test_tried_again(world: World, clause: str, failed: int) -> None:
     """And again: who sees to it once only leaves the endpoint alone after the second failure."""
-    met = await ring_order(world, failed + 1)
-    await met.set_modes(*[Close()] * failed, Serve())
-    await met.make_ready(met[failed])
-    last = met[failed - 1]
+    order = await ring_order(world, failed + 1)
+    await order.set_modes(*[Close()] * failed, Serve())
+    await order.make_ready(order[failed])
+    last = order[failed - 1]
     again = AttemptCount(least={last.address: 3})
-    seen = await world.attempts.until(again, last, meanwhile=[met.request])
-    await world.judge(clause, seen, again)
-    await world.judge(
-        clause, await world.call([met.request] * 5), AllServedBy((met[failed].address,))
+    seen = await world.attempts.until(again, last, meanwhile=[order.request])
+    await world.check(clause, seen, again)
+    await world.check(
+        clause, await world.call([order.request] * 5), AllServedBy((order[failed].address,))
     )
 
 
@@ -121,31 +123,31 @@ async def test_tried_again(world: World, clause: str, failed: int) -> None:
 
 @scenario("A42-PICK-08")
 async def test_next_along_the_ring(world: World) -> None:
-    met = await ring_order(world, 4)
-    await met.arrange(FAILED, "READY", "READY", "READY")
-    expected = met.served.mapping(failed=[met[0].address])
+    order = await ring_order(world, 4)
+    await order.arrange(FAILED, "READY", "READY", "READY")
+    expected = order.served.matches_ring(failed=[order[0].address])
     headers = world.sessions(ENOUGH_TO_TELL)
-    calls = await world.until(expected, lambda: world.call(headers))
-    await world.judge("A42-PICK-08", calls, expected)
+    calls = await world.eventually(expected, lambda: world.call(headers))
+    await world.check("A42-PICK-08", calls, expected)
 
 
 @scenario("A42-PICK-09")
 async def test_several_entries_of_the_first(world: World) -> None:
     states: tuple[State, ...] = (FAILED, "CONNECTING", "READY")
-    met = await ring_order(world, len(states), weights=(8, 1, 1))
-    await met.arrange(*states)
-    request = met.beginning_with(*met, entries=3)
-    await met.judge("A42-PICK-09", *states, request=request)
+    order = await ring_order(world, len(states), weights=(8, 1, 1))
+    await order.arrange(*states)
+    request = order.beginning_with(*order, entries=3)
+    await order.check("A42-PICK-09", *states, request=request)
 
 
 @scenario("A42-PICK-21")
 async def test_past_the_end_of_the_ring(world: World) -> None:
-    met = await ring_order(world, 4)
-    failed, headers = zip(*met.at_the_end(), strict=True)
-    await met.arrange(*(FAILED if endpoint.address in failed else "READY" for endpoint in met))
-    expected = met.served.mapping(failed=set(failed))
-    calls = await world.until(expected, lambda: world.call(headers))
-    await world.judge("A42-PICK-21", calls, expected)
+    order = await ring_order(world, 4)
+    failed, headers = zip(*order.at_the_end(), strict=True)
+    await order.arrange(*(FAILED if endpoint.address in failed else "READY" for endpoint in order))
+    expected = order.served.matches_ring(failed=set(failed))
+    calls = await world.eventually(expected, lambda: world.call(headers))
+    await world.check("A42-PICK-21", calls, expected)
 
 
 # A request that waits.
@@ -153,43 +155,43 @@ async def test_past_the_end_of_the_ring(world: World) -> None:
 
 @scenario("A42-PICK-05", needs=("cancel",))
 async def test_cancelled_while_it_waits(world: World) -> None:
-    met = await ring_order(world, 2)
-    await met.arrange("IDLE", "READY")
-    await met[0].set_mode(Hold())
-    cancelled = await world.start([met.request])
-    await world.attempts.demand_count(met[0], why="a request picked it")
-    waiting = await world.start([met.request])
+    order = await ring_order(world, 2)
+    await order.arrange("IDLE", "READY")
+    await order[0].set_mode(Hold())
+    cancelled = await world.start([order.request])
+    await world.attempts.require_count(order[0], why="a request picked it")
+    waiting = await world.start([order.request])
     await cancelled.cancel()
-    await world.judge("A42-PICK-05", await cancelled.over(), EndsWith("CANCELLED"))
-    await met[0].set_mode(Serve())
-    await world.judge("A42-PICK-05", await waiting.over(), AllServedBy((met[0].address,)))
-    await world.judge(
-        "A42-PICK-05", world.attempts.seen(met[0]), AttemptCount(most={met[0].address: 1})
+    await world.check("A42-PICK-05", await cancelled.over(), EndsWith("CANCELLED"))
+    await order[0].set_mode(Serve())
+    await world.check("A42-PICK-05", await waiting.over(), AllServedBy((order[0].address,)))
+    await world.check(
+        "A42-PICK-05", world.attempts.seen(order[0]), AttemptCount(most={order[0].address: 1})
     )
 
 
 @scenario("A42-PICK-06")
 async def test_random_hash_of_one_that_waits(world: World) -> None:
     """Were it drawn at each of nine picks, all would keep the place by a chance of 1 in 600."""
-    met = await ring_order(world, 5, routes=(Route((), path=EMPTY), Route(BY_SESSION)))
-    await met.set_modes(*[Hold()] * 5)
+    order = await ring_order(world, 5, routes=(Route((), path=EMPTY), Route(BY_SESSION)))
+    await order.set_modes(*[Hold()] * 5)
     waiting = await world.start([{}], path=EMPTY)
-    first = await world.attempts.demand_one(*met, why="a request picked one of them")
-    for endpoint in met:
+    first = await world.attempts.require_one(*order, why="a request picked one of them")
+    for endpoint in order:
         if endpoint.address != first.address:
             await endpoint.set_mode(Serve())
-            await met.make_ready(endpoint)
-    await met.set_modes(*[Serve()] * 5)
-    await world.judge("A42-PICK-06", await waiting.over(), AllServedBy((first.address,)))
+            await order.make_ready(endpoint)
+    await order.set_modes(*[Serve()] * 5)
+    await world.check("A42-PICK-06", await waiting.over(), AllServedBy((first.address,)))
 
 
 @scenario("A42-PICK-22", seconds=4, waits=True)
 async def test_slow_failures(world: World) -> None:
-    met = await ring_order(world, 3)
+    order = await ring_order(world, 3)
     slow = (timing.SLOW, timing.SLOW, timing.SLOWER)
-    await met.set_modes(*(Close(after=seconds) for seconds in slow))
-    request = await world.start([met.request])
-    began = await world.attempts.demand_one(met[0], why="a request picked it")
+    await order.set_modes(*(Close(after=seconds) for seconds in slow))
+    request = await world.start([order.request])
+    began = await world.attempts.require_one(order[0], why="a request picked it")
     await request.over()
     took = world.clock.elapsed("the first attempt", began.at, "the end of the request", world.now)
     waits_for = {"A42": slow[:2], "A61": slow}
@@ -200,34 +202,34 @@ async def test_slow_failures(world: World) -> None:
         )
         for edition, some in waits_for.items()
     }
-    await world.judge("A42-PICK-22", took, bounds)
+    await world.check("A42-PICK-22", took, bounds)
 
 
 @scenario("A42-PICK-23")
 async def test_new_ring_while_it_waits(world: World) -> None:
-    met = await ring_order(world, 4)
-    await met.set_modes(Stall(), Serve(), Serve(), Serve())
-    waiting = await world.start([met.beginning_with(met[0]) for _ in range(20)])
-    await world.attempts.demand_count(met[0], why="requests picked it")
+    order = await ring_order(world, 4)
+    await order.set_modes(Stall(), Serve(), Serve(), Serve())
+    waiting = await world.start([order.beginning_with(order[0]) for _ in range(20)])
+    await world.attempts.require_count(order[0], why="requests picked it")
     others = Locality(
-        tuple(Endpoint(endpoint.address) for endpoint in met if endpoint is not met[0])
+        tuple(Endpoint(endpoint.address) for endpoint in order if endpoint is not order[0])
     )
-    without = met.served.placed(others)
+    without = order.served.with_localities(others)
     await world.serve(without)
-    await world.judge("A42-PICK-23", await waiting.over(), without.mapping())
+    await world.check("A42-PICK-23", await waiting.over(), without.matches_ring())
 
 
 @scenario("A42-PICK-24", needs=("wait_for_ready",), seconds=1.5, waits=True)
 async def test_waits_for_ready(world: World) -> None:
-    met = await ring_order(world, 2)
-    await met.arrange(FAILED, FAILED)
+    order = await ring_order(world, 2)
+    await order.arrange(FAILED, FAILED)
     fails = EndsWith("UNAVAILABLE")
     why = "both endpoints have failed"
-    await world.rounds.demand(fails, lambda: world.call([met.request]), why=why)
-    waiting = await world.start([met.request], wait_for_ready=True)
-    await world.call([met.request])
-    await met.set_modes(Serve(), Serve())
-    await world.judge("A42-PICK-24", await waiting.over(), EndsWith("OK"))
+    await world.rounds.require(fails, lambda: world.call([order.request]), why=why)
+    waiting = await world.start([order.request], wait_for_ready=True)
+    await world.call([order.request])
+    await order.set_modes(Serve(), Serve())
+    await world.check("A42-PICK-24", await waiting.over(), EndsWith("OK"))
 
 
 # A request that fails.
@@ -235,15 +237,15 @@ async def test_waits_for_ready(world: World) -> None:
 
 @scenario("A42-PICK-25")
 async def test_what_a_failed_request_is_told(world: World) -> None:
-    met = await ring_order(world, 3)
-    await met.set_modes(*[Close(after=timing.BRIEF)] * 3)
-    for endpoint in met:
-        await met.make_failed(endpoint)
-    headers = [met.beginning_with(endpoint) for endpoint in met]
-    calls = await world.until(EndsWith("UNAVAILABLE"), lambda: world.call(headers))
-    firsts = tuple(endpoint.address for endpoint in met)
+    order = await ring_order(world, 3)
+    await order.set_modes(*[Close(after=timing.BRIEF)] * 3)
+    for endpoint in order:
+        await order.make_failed(endpoint)
+    headers = [order.beginning_with(endpoint) for endpoint in order]
+    calls = await world.eventually(EndsWith("UNAVAILABLE"), lambda: world.call(headers))
+    firsts = tuple(endpoint.address for endpoint in order)
     if fits(ErrorNamesFirst(firsts=firsts, whom="no endpoint"), calls):
         raise Unsupported("the details of its errors name no endpoint: whose they are is not told")
-    await world.judge(
+    await world.check(
         "A42-PICK-25", calls, ErrorNamesFirst(firsts=firsts, whom="its first endpoint")
     )

@@ -61,12 +61,12 @@ async def another_tried(world: World, met: RingOrder, then: str) -> None:
     """
     owed = ("A42-PRO-02", "A42-PRO-04")
     by = {"A42": AttemptCount(), "A61-2023": ANOTHER}
-    world.bench.turn_to(owed[world.bench.own("A42-PRO-02", by) is not ANOTHER])
+    world.checks.turn_to(owed[world.checks.own("A42-PRO-02", by) is not ANOTHER])
     others = [*met][2:]
-    await world.attempts.demand(ANOTHER, *others, why="two endpoints have failed")
+    await world.attempts.require(ANOTHER, *others, why="two endpoints have failed")
     for clause in owed:
-        await world.judge(clause, world.attempts.seen(*others), ANOTHER)
-    world.bench.turn_to(then)
+        await world.check(clause, world.attempts.seen(*others), ANOTHER)
+    world.checks.turn_to(then)
 
 
 @scenario("A42-PRO-01")
@@ -74,19 +74,19 @@ async def test_one_ready(world: World) -> None:
     met = await ring_order(world, 4)
     await met.make_ready(met[0])
     await world.attempts.quiet_from_now(why="one endpoint is READY and no request comes")
-    await world.judge("A42-PRO-01", world.attempts.seen(), AttemptCount(least={met[0].address: 1}))
+    await world.check("A42-PRO-01", world.attempts.seen(), AttemptCount(least={met[0].address: 1}))
     since = world.now
     await met[0].kill()
     await world.attempts.quiet_from_now(why="it was lost, so that all are IDLE")
-    await world.judge("A42-PRO-01", world.attempts.seen(since=since), AttemptCount())
+    await world.check("A42-PRO-01", world.attempts.seen(since=since), AttemptCount())
 
 
 @scenario("A42-PRO-03", "A42-PRO-09", needs=CANCEL)
 async def test_first_failed(world: World) -> None:
     met = await failed_unasked(world, Stall(), Stall())
     attempts = await world.attempts.until(ANOTHER, met[1], met[2])
-    await world.judge("A42-PRO-03", attempts, ANOTHER)
-    await world.judge("A42-PRO-09", attempts, ANOTHER)
+    await world.check("A42-PRO-03", attempts, ANOTHER)
+    await world.check("A42-PRO-09", attempts, ANOTHER)
 
 
 @scenario("A42-PRO-09", seconds=1.2, waits=True)
@@ -95,11 +95,11 @@ async def test_deadline_before_the_failure(world: World) -> None:
     met = await ring_order(world, 3, unasked=True)
     await met.set_modes(Hold(), Stall(), Stall())
     waiting = await world.start([met.request], deadline=timing.SEVERAL_MOMENTS)
-    await world.attempts.demand_count(met[0], why="a request picked it")
-    await world.judge("A42-PRO-09", await waiting.over(), EndsWith("DEADLINE_EXCEEDED"))
+    await world.attempts.require_count(met[0], why="a request picked it")
+    await world.check("A42-PRO-09", await waiting.over(), EndsWith("DEADLINE_EXCEEDED"))
     await met[0].set_mode(Close())
     attempts = await world.attempts.until(ANOTHER, met[1], met[2])
-    await world.judge("A42-PRO-09", attempts, ANOTHER)
+    await world.check("A42-PRO-09", attempts, ANOTHER)
 
 
 @scenario("A42-PRO-02", "A42-PRO-04", "A42-PRO-06", needs=CANCEL, seconds=1.3, waits=True)
@@ -114,16 +114,16 @@ async def test_all_failed(world: World) -> None:
     each = AttemptCount(least={endpoint.address: 1 for endpoint in met})
     once, three = (AttemptCount(total=count, others=True) for count in (1, 3))
     attempts = await world.attempts.until(each)
-    await world.judge("A42-PRO-02", attempts, {"A42": three, "A61-2023": once, "A61": each})
-    await world.judge("A42-PRO-04", attempts, DistinctAttempts(2))
+    await world.check("A42-PRO-02", attempts, {"A42": three, "A61-2023": once, "A61": each})
+    await world.check("A42-PRO-04", attempts, DistinctAttempts(2))
     since, again = world.now, AttemptCount(least={met[3].address: 1})
     await met[3].set_mode(Serve())
     went_on = await world.attempts.until(again, met[3], since=since)
     repaired = AllServedBy((met[3].address,))
-    calls = await world.until(repaired, lambda: world.call(world.sessions(5)))
-    await world.judge("A42-PRO-06", attempts, each)
-    await world.judge("A42-PRO-06", went_on, again)
-    await world.judge("A42-PRO-06", calls, repaired)
+    calls = await world.eventually(repaired, lambda: world.call(world.sessions(5)))
+    await world.check("A42-PRO-06", attempts, each)
+    await world.check("A42-PRO-06", went_on, again)
+    await world.check("A42-PRO-06", calls, repaired)
 
 
 @scenario("A42-PRO-02", needs=CANCEL)
@@ -135,7 +135,7 @@ async def test_two_failed(world: World) -> None:
     met = await failed_unasked(world, Stall(), Stall(), count=2)
     a_third = EndpointsTried(len(met), least=3)
     attempts = await world.attempts.until(a_third)
-    await world.judge(
+    await world.check(
         "A42-PRO-02", attempts, {"A42": AttemptCount(total=3, others=True), "A61-2023": a_third}
     )
 
@@ -159,10 +159,10 @@ def orders(met: RingOrder) -> dict[str, AttemptOrder]:
 @scenario("A42-PRO-05", needs=CANCEL)
 async def test_order(world: World) -> None:
     """Five of seven endpoints, listed so that the known orders are all different."""
-    key_format = world.bench.key_format
+    key_format = world.checks.key_format
     fives = itertools.permutations(await world.endpoints(7), 5)
     walks = (
-        RingOrder(world, five, ranked(five).balanced_by(LARGE), key_format)
+        RingOrder(world, five, ranked(five).with_policy(LARGE), key_format)
         for five in world.rng.sample([*fives], MANY)
     )
     met = next(order for order in walks if len({*orders(order).values()}) == len(orders(order)))
@@ -172,7 +172,7 @@ async def test_order(world: World) -> None:
     await met[0].set_mode(Close())
     each = AttemptCount(least={endpoint.address: 1 for endpoint in met})
     attempts = await world.attempts.until(each)
-    await world.judge("A42-PRO-05", attempts, orders(met))
+    await world.check("A42-PRO-05", attempts, orders(met))
 
 
 @scenario("A42-PRO-02", "A42-PRO-04", "A42-PRO-07", needs=CANCEL, seconds=4, waits=True)
@@ -186,14 +186,14 @@ async def test_end_at_ready(world: World) -> None:
     for endpoint in [*met][2:]:
         await endpoint.set_mode(Serve())
     there, picks = AllServedBy((held.address,)), [met.beginning_with(held)]
-    await world.rounds.demand(there, lambda: world.call(picks), why="it serves, and is CONNECTING")
+    await world.rounds.require(there, lambda: world.call(picks), why="it serves, and is CONNECTING")
     await world.attempts.quiet_from_now(why="attempts that were on their way have come")
     never = [
         endpoint for endpoint in idle if not endpoint.attempts
     ] or idle  # or all of them as one was READY
     why = "the failed endpoint goes on, and those never tried need not"
     await world.attempts.quiet_from_now(*never, why=why, seconds=timing.A_FEW_BACKOFFS)
-    await world.judge("A42-PRO-07", world.attempts.seen(*never), AttemptCount())
+    await world.check("A42-PRO-07", world.attempts.seen(*never), AttemptCount())
 
 
 @scenario("A42-PRO-08", seconds=5.5, waits=True)
@@ -204,7 +204,7 @@ async def test_backoff_amid_requests(world: World) -> None:
     await met.set_modes(Close(), Close())
     often = AttemptCount(least={met[0].address: gaps + 1}, others=True)
     attempts = await world.attempts.until(often, meanwhile=[met.request], within=within)
-    await world.judge("A42-PRO-08", attempts, backed_off(world, gaps, needed=gaps))
+    await world.check("A42-PRO-08", attempts, backed_off(world, gaps, needed=gaps))
 
 
 @scenario("A42-PRO-08", needs=CANCEL, seconds=5.5, waits=True)
@@ -214,7 +214,7 @@ async def test_backoff_unasked(world: World) -> None:
     met = await failed_unasked(world, count=2)
     often = AttemptCount(least={met[0].address: gaps + 1}, others=True)
     attempts = await world.attempts.until(often, within=within)
-    await world.judge("A42-PRO-08", attempts, backed_off(world, gaps, needed=1))
+    await world.check("A42-PRO-08", attempts, backed_off(world, gaps, needed=1))
 
 
 def backoffs(world: World) -> tuple[int, float]:
@@ -241,7 +241,7 @@ async def test_ready_one_lost(world: World) -> None:
     await met[2].kill()
     attempts = await world.attempts.until(ANOTHER, met[2], met[3], since=since)
     by = {"A42": ANOTHER, "A61-2023": AttemptCount(), "A61": ANOTHER}
-    await world.judge("A42-PRO-10", attempts, by)
+    await world.check("A42-PRO-10", attempts, by)
 
 
 def left_to_and_fro(world: World, members: Sequence[Member]) -> RingOrder:
@@ -250,7 +250,7 @@ def left_to_and_fro(world: World, members: Sequence[Member]) -> RingOrder:
     A client that tries the next entry of the ring when one has failed stays at these two.
     """
     for three in itertools.permutations(members, 3):
-        left = RingOrder(world, three, ranked(three).balanced_by(LARGE), world.bench.key_format)
+        left = RingOrder(world, three, ranked(three).with_policy(LARGE), world.checks.key_format)
         first, second, _ = (endpoint.address for endpoint in three)
         if left.turns(3) == (first, second, first):
             return left
@@ -263,13 +263,13 @@ async def test_ready_one_removed(world: World) -> None:
     first, second, idle = left_to_and_fro(world, members)
     ready = next(endpoint for endpoint in members if endpoint not in {first, second, idle})
     four = (first, second, ready, idle)
-    met = RingOrder(world, four, ranked(four).balanced_by(LARGE), world.bench.key_format)
+    met = RingOrder(world, four, ranked(four).with_policy(LARGE), world.checks.key_format)
     await world.serve(met.served)
     await met.arrange("TRANSIENT_FAILURE", "TRANSIENT_FAILURE", "READY", "IDLE")
     await world.serve(met.without(met[2]))
     tried = AttemptCount(least={met[3].address: 1})
     attempts = await world.attempts.until(tried, met[3])
-    await world.judge(
+    await world.check(
         "A42-PRO-11", attempts, {"A42": tried, "A61-2023": AttemptCount(), "A61": tried}
     )
 
@@ -285,7 +285,7 @@ async def test_held_one_removed(world: World) -> None:
     await world.serve(met.without(*(endpoint for endpoint in [*met][2:] if endpoint.attempts)))
     attempts = await world.attempts.until(ANOTHER, *left)
     by = {"A42": ANOTHER, "A61-2023": AttemptCount(), "A61": ANOTHER}
-    await world.judge("A42-PRO-11", attempts, by)
+    await world.check("A42-PRO-11", attempts, by)
 
 
 @scenario(
@@ -300,8 +300,8 @@ async def test_number_at_once(world: World) -> None:
     )
     attempts = world.attempts.seen(*stalled)
     at_most_one = EndpointsTried(1, least=1)
-    await world.judge("A61-PRO-01", attempts, at_most_one)
-    await world.judge(
+    await world.check("A61-PRO-01", attempts, at_most_one)
+    await world.check(
         "A42-PRO-12", attempts, {"one": at_most_one, "several": AttemptCount(total=2, others=True)}
     )
 
@@ -310,7 +310,7 @@ async def test_number_at_once(world: World) -> None:
 async def test_failed_ones_go_on(world: World) -> None:
     met = await failed_unasked(world, Close(), Close(), Close())
     twice = AttemptCount(least={endpoint.address: 2 for endpoint in met})
-    await world.judge("A61-PRO-02", await world.attempts.until(twice), twice)
+    await world.check("A61-PRO-02", await world.attempts.until(twice), twice)
 
 
 @scenario("A61-PRO-03")
@@ -321,9 +321,9 @@ async def test_endpoint_added(world: World) -> None:
     unavailable = EndsWith("UNAVAILABLE")
     (session,) = world.sessions(1)
     why = "the only endpoint has failed"
-    await world.rounds.demand(unavailable, lambda: world.call([session]), why=why)
+    await world.rounds.require(unavailable, lambda: world.call([session]), why=why)
     await failed.set_mode(Hold())
     await world.serve(ranked([added, failed]))
     tried = AttemptCount(least={added.address: 1})
     attempts = await world.attempts.until(tried, added)
-    await world.judge("A61-PRO-03", attempts, tried)
+    await world.check("A61-PRO-03", attempts, tried)

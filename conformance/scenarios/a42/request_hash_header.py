@@ -61,7 +61,7 @@ async def test_what_is_hashed(world: World, clause: str, named: str | None, valu
         for beside in (sessions, sessions[1:] + sessions[:1])
         for first, session in zip(named_values, beside, strict=True)
     ]
-    await world.judge(clause, await world.call(headers), served.mapping())
+    await world.check(clause, await world.call(headers), served.matches_ring())
 
 
 @scenario("A76-REQ-01", "A76-REQ-09")
@@ -75,12 +75,12 @@ async def test_change_of_the_header(world: World) -> None:
             world.sessions(ENOUGH_TO_DIFFER), some, others, strict=True
         )
     ]
-    await world.judge("A76-REQ-01", await world.call(headers), served.mapping())
+    await world.check("A76-REQ-01", await world.call(headers), served.matches_ring())
     for clause, named in (("A76-REQ-01", OTHER), ("A76-REQ-09", None)):
-        changed = served.balanced_by(TypedRingHash(named))
+        changed = served.with_policy(TypedRingHash(named))
         await world.serve(changed)
-        calls = await world.until(changed.mapping(), partial(world.call, headers))
-        await world.judge(clause, calls, changed.mapping())
+        calls = await world.eventually(changed.matches_ring(), partial(world.call, headers))
+        await world.check(clause, calls, changed.matches_ring())
 
 
 @pytest.mark.parametrize(
@@ -92,21 +92,21 @@ async def test_change_of_the_header(world: World) -> None:
 )
 async def test_without_a_value(world: World, clause: str, headers: dict[str, str]) -> None:
     """All endpoints are connected, and the sessions are two that belong to two of them."""
-    met = await ring_order(world, PLAIN_ENDPOINTS, ring=BY_HEADER)
-    await world.demand_served([{HEADER: value} for value in world.values.some(ENOUGH_TO_MEET)])
-    sessions = [dict(met.beginning_with(endpoint)) for endpoint in (met[0], met[1])]
+    order = await ring_order(world, PLAIN_ENDPOINTS, ring=BY_HEADER)
+    await world.require_served([{HEADER: value} for value in world.values.some(ENOUGH_TO_MEET)])
+    sessions = [dict(order.beginning_with(endpoint)) for endpoint in (order[0], order[1])]
     calls = await world.call([headers | session for session in sessions * (ENOUGH_TO_SPREAD // 2)])
-    by_route = met.served.balanced_by(TypedRingHash(minimum=LARGE.minimum))
+    by_route = order.served.with_policy(TypedRingHash(minimum=LARGE.minimum))
     if clause == "A76-REQ-03":
-        await world.judge(clause, calls, met.served.spread())
+        await world.check(clause, calls, order.served.random_over_ring())
         return
-    await world.judge(
+    await world.check(
         clause,
         calls,
         {
-            "a random hash": met.served.spread(),
-            "the hash of an empty value": met.served.mapping(key_format=met.key_format),
-            "the policies of the route": by_route.mapping(key_format=met.key_format),
+            "a random hash": order.served.random_over_ring(),
+            "the hash of an empty value": order.served.matches_ring(key_format=order.key_format),
+            "the policies of the route": by_route.matches_ring(key_format=order.key_format),
         },
     )
 
@@ -114,7 +114,7 @@ async def test_without_a_value(world: World, clause: str, headers: dict[str, str
 @scenario("A76-REQ-12", alone=True)
 async def test_guard(world: World) -> None:
     served = await world.plain_ring(ring=BY_HEADER)
-    by_route = served.balanced_by(TypedRingHash(minimum=LARGE.minimum))
+    by_route = served.with_policy(TypedRingHash(minimum=LARGE.minimum))
     headers = [
         session | {HEADER: v}
         for session, v in zip(
@@ -125,10 +125,10 @@ async def test_guard(world: World) -> None:
     for guard, channel in channels.items():
         calls = await world.call(headers, channel=channel)
         choices = {
-            f"used {guard}": served.mapping(),
-            f"not used {guard}": by_route.mapping(),
+            f"used {guard}": served.matches_ring(),
+            f"not used {guard}": by_route.matches_ring(),
         }
-        await world.judge("A76-REQ-12", calls, choices)
+        await world.check("A76-REQ-12", calls, choices)
 
 
 ACCEPTED = ("user", "tenant-id", "bin", "tenant-bin-id", "x_1.y", "9")
@@ -148,11 +148,11 @@ ACCEPTED = ("user", "tenant-id", "bin", "tenant-bin-id", "x_1.y", "9")
 async def test_refused(world: World, clause: str, named: str) -> None:
     """The client accepts valid names before, also those that look like what it must reject."""
     served = await world.plain_ring(ring=BY_HEADER)
-    await world.demand_served([{HEADER: value} for value in world.values.some(1)])
+    await world.require_served([{HEADER: value} for value in world.values.some(1)])
     for name in (*ACCEPTED, named):
-        cluster = served.balanced_by(TypedRingHash(name)).cluster()
+        cluster = served.with_policy(TypedRingHash(name)).cluster()
         answer = await world.control.offer(Kind.CLUSTER, cluster)
-        await world.judge(clause, answer, AckedOrNacked(acked=name != named))
+        await world.check(clause, answer, AckedOrNacked(acked=name != named))
 
 
 # What becomes of a request with a random hash.
@@ -160,48 +160,48 @@ async def test_refused(world: World, clause: str, named: str) -> None:
 
 async def arranged(world: World, *states: State) -> RingOrder:
     """Endpoints in these states, by requests with the header, which is the session here."""
-    met = await ring_order(world, len(states), ring=TypedRingHash(SESSION, minimum=LARGE.minimum))
-    await met.arrange(*states)
-    return met
+    order = await ring_order(world, len(states), ring=TypedRingHash(SESSION, minimum=LARGE.minimum))
+    await order.arrange(*states)
+    return order
 
 
 @scenario("A76-REQ-04", seconds=5, waits=True)
 async def test_one_ready(world: World) -> None:
     """A client without this feature sends some of the calls to wait for what is CONNECTING."""
-    met = await arranged(world, "READY", FAILED, "CONNECTING", "IDLE")
+    order = await arranged(world, "READY", FAILED, "CONNECTING", "IDLE")
     calls = await world.call(WITHOUT * MANY, deadline=timing.EVENT)
-    await world.judge("A76-REQ-04", calls, AllServedBy((met[0].address,)))
+    await world.check("A76-REQ-04", calls, AllServedBy((order[0].address,)))
 
 
 @scenario("A76-REQ-05", "A76-REQ-06", "A76-REQ-07", needs=("watch",), seconds=1.2, waits=True)
 async def test_all_idle(world: World) -> None:
     """The only connection is lost, so that all are IDLE and the client has long known of them."""
     watched = await world.states.watch()
-    met = await arranged(world, "READY", "IDLE", "IDLE", "IDLE")
-    await world.states.demand(watched, "READY", why="a request was served")
+    order = await arranged(world, "READY", "IDLE", "IDLE", "IDLE")
+    await world.states.require(watched, "READY", why="a request was served")
     told = len(watched.states)
-    await met.set_modes(*[Stall()] * len(met))
-    await met[0].kill()
-    await world.states.demand(watched, "IDLE", since=told, why="the only connection is lost")
+    await order.set_modes(*[Stall()] * len(order))
+    await order[0].kill()
+    await world.states.require(watched, "IDLE", since=told, why="the only connection is lost")
     since = world.now
     first = await world.start(WITHOUT, deadline=timing.SEVERAL_MOMENTS)
-    await world.attempts.demand_one(
-        *met, why="a request came, and every endpoint is IDLE", since=since
+    await world.attempts.require_one(
+        *order, why="a request came, and every endpoint is IDLE", since=since
     )
     await world.attempts.quiet_from_now(why="one request came")
-    await world.judge("A76-REQ-05", world.attempts.seen(since=since), EndpointsTried(1))
+    await world.check("A76-REQ-05", world.attempts.seen(since=since), EndpointsTried(1))
     why = "a connection is being tried"
-    await world.states.demand(watched, "CONNECTING", since=told, why=why)
+    await world.states.require(watched, "CONNECTING", since=told, why=why)
     more = await world.start(WITHOUT * MANY, deadline=timing.HELD)
     quiet = await world.attempts.quiet_from_now(why="requests came, and one endpoint is CONNECTING")
-    await world.judge("A76-REQ-06", quiet, AttemptCount())
+    await world.check("A76-REQ-06", quiet, AttemptCount())
     for started in (first, more):
-        await world.judge("A76-REQ-07", await started.over(), EndsWith("DEADLINE_EXCEEDED"))
+        await world.check("A76-REQ-07", await started.over(), EndsWith("DEADLINE_EXCEEDED"))
 
 
 @scenario("A76-REQ-07")
 async def test_all_failed(world: World) -> None:
     await arranged(world, FAILED, FAILED, FAILED)
     fails = EndsWith("UNAVAILABLE")
-    calls = await world.until(fails, lambda: world.call(WITHOUT * MANY, deadline=timing.EVENT))
-    await world.judge("A76-REQ-07", calls, fails)
+    calls = await world.eventually(fails, lambda: world.call(WITHOUT * MANY, deadline=timing.EVENT))
+    await world.check("A76-REQ-07", calls, fails)

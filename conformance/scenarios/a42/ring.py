@@ -68,8 +68,8 @@ async def test_size(world: World, clause: str, weights: tuple[int, ...], ring: R
     served = weighted_locality(dict(zip(addresses, weights, strict=True)), policy=ring)
     await world.serve(served)
     calls = await world.call(world.values.telling(served))
-    await world.judge(clause, calls, served.mapping())
-    await world.judge("A42-RING-04", calls, served.mapping())
+    await world.check(clause, calls, served.matches_ring())
+    await world.check("A42-RING-04", calls, served.matches_ring())
 
 
 @pytest.mark.parametrize(
@@ -85,36 +85,38 @@ async def test_default_cap(
     addresses = await world.addresses(len(weights))
     served = weighted_locality(dict(zip(addresses, weights, strict=True)), policy=ring)
     await world.serve(served)
-    uncapped = one_cluster(served.own().localities, policy=ring, cap=6000)
+    uncapped = one_cluster(served.get_cluster().localities, policy=ring, cap=6000)
     calls = await world.call(world.values.telling(served, apart_from=uncapped))
-    await world.judge(clause, calls, {"A42": served.mapping(), "envoy": uncapped.mapping()})
+    await world.check(
+        clause, calls, {"A42": served.matches_ring(), "envoy": uncapped.matches_ring()}
+    )
 
 
 @scenario("A42-CONF-03", knobs={"ring_size_cap": RAISED_CAP})
 async def test_raised_cap(world: World) -> None:
     served = await world.plain_ring(ring=RingHash(minimum=8192, maximum=8192))
-    raised = served.capped_at(RAISED_CAP)
+    raised = served.with_ring_cap(RAISED_CAP)
     calls = await world.call(world.values.telling(raised))
-    await world.judge("A42-CONF-03", calls, raised.mapping())
+    await world.check("A42-CONF-03", calls, raised.matches_ring())
 
 
 def asking_for_5001(addresses: Sequence[str], ring: Policy, *, cap: int = RAISED_CAP) -> XdsConfig:
     """A light endpoint asks for so many entries, unless something has the ring smaller."""
     light, first, two = addresses
-    return weighted_locality({light: 1, first: 2500, two: 2500}, policy=ring).capped_at(cap)
+    return weighted_locality({light: 1, first: 2500, two: 2500}, policy=ring).with_ring_cap(cap)
 
 
 @scenario("A42-CONF-04", knobs={"ring_size_cap": RAISED_CAP}, seconds=0.6)
 async def test_raised_cap_alone(world: World) -> None:
     """Beside a process of the client as it is shipped, under one and the same Cluster."""
     raised = asking_for_5001(await world.addresses(3), RingHash(minimum=1))
-    shipped = raised.capped_at(DEFAULT_CAP)
+    shipped = raised.with_ring_cap(DEFAULT_CAP)
     headers = world.values.telling(raised, apart_from=shipped)
     await world.serve(raised)
-    await world.judge("A42-CONF-04", await world.call(headers), raised.mapping())
+    await world.check("A42-CONF-04", await world.call(headers), raised.matches_ring())
     elsewhere = await world.channels.open_elsewhere()
     calls = await world.call(headers, channel=elsewhere)
-    await world.judge("A42-CONF-04", calls, shipped.mapping())
+    await world.check("A42-CONF-04", calls, shipped.matches_ring())
 
 
 @scenario("A42-CDS-07", "A52-RING-01", knobs={"ring_size_cap": RAISED_CAP})
@@ -126,10 +128,10 @@ async def test_raised_cap_and_no_maximum_in_the_extension(world: World) -> None:
     world.preconditions.policies_by_list()
     served = asking_for_5001(await world.addresses(3), ExtensionRingHash(minimum=1))
     await world.serve(served)
-    headers = world.values.telling(served, apart_from=served.capped_at(DEFAULT_CAP))
+    headers = world.values.telling(served, apart_from=served.with_ring_cap(DEFAULT_CAP))
     calls = await world.call((*headers, *headers[:ENOUGH_TO_DIFFER]))
-    await world.judge("A52-RING-01", calls, OneEndpoint(each_value_of=SESSION))
-    await world.judge("A42-CDS-07", calls, served.mapping())
+    await world.check("A52-RING-01", calls, OneEndpoint(each_value_of=SESSION))
+    await world.check("A42-CDS-07", calls, served.matches_ring())
 
 
 @scenario("A42-CONF-06", "A52-CUSTOM-13")
@@ -139,8 +141,8 @@ async def test_no_minimum_in_the_config(world: World) -> None:
     served = await world.plain_ring(ring=TypedRingHash())
     headers = world.values.telling(served)
     calls = await world.call((*headers, *headers[:ENOUGH_TO_DIFFER]))
-    await world.judge("A52-CUSTOM-13", calls, OneEndpoint(each_value_of=SESSION))
-    await world.judge("A42-CONF-06", calls, served.mapping())
+    await world.check("A52-CUSTOM-13", calls, OneEndpoint(each_value_of=SESSION))
+    await world.check("A42-CONF-06", calls, served.matches_ring())
 
 
 @scenario("A42-CONF-07", "A52-CUSTOM-13", knobs={"ring_size_cap": RAISED_CAP})
@@ -149,19 +151,21 @@ async def test_no_maximum_in_the_config(world: World) -> None:
     world.preconditions.policies_by_list()
     served = asking_for_5001(await world.addresses(3), TypedRingHash(minimum=1))
     await world.serve(served)
-    as_large = served.balanced_by(TypedRingHash(minimum=1, maximum=RAISED_CAP))
+    as_large = served.with_policy(TypedRingHash(minimum=1, maximum=RAISED_CAP))
     headers = world.values.telling(served, apart_from=as_large)
     calls = await world.call((*headers, *headers[:ENOUGH_TO_DIFFER]))
-    await world.judge("A52-CUSTOM-13", calls, OneEndpoint(each_value_of=SESSION))
-    await world.judge("A42-CONF-07", calls, served.mapping())
+    await world.check("A52-CUSTOM-13", calls, OneEndpoint(each_value_of=SESSION))
+    await world.check("A42-CONF-07", calls, served.matches_ring())
 
 
 @scenario("A42-CONF-05", knobs={"ring_size_cap": LOWERED_CAP})
 async def test_lowered_cap(world: World) -> None:
-    served = weighted_locality(dict.fromkeys(await world.addresses(4), 1)).capped_at(LOWERED_CAP)
+    served = weighted_locality(dict.fromkeys(await world.addresses(4), 1)).with_ring_cap(
+        LOWERED_CAP
+    )
     await world.serve(served)
     calls = await world.call(world.values.telling(served))
-    await world.judge("A42-CONF-05", calls, served.mapping())
+    await world.check("A42-CONF-05", calls, served.matches_ring())
 
 
 @scenario("A42-RING-03")
@@ -169,10 +173,10 @@ async def test_key_of_an_entry(world: World) -> None:
     served = await world.plain_ring()
     calls = await world.call(world.sessions(ENOUGH_TO_DIFFER))
     choices = {
-        written: served.mapping(key_format=key_format)
+        written: served.matches_ring(key_format=key_format)
         for written, key_format in KEY_FORMATS.items()
     }
-    await world.judge("A42-RING-03", calls, choices)
+    await world.check("A42-RING-03", calls, choices)
 
 
 @scenario("A42-RING-10")
@@ -182,7 +186,7 @@ async def test_odd_entry(world: World) -> None:
     served, telling = first_distinguished(map(of_odd_entries, sixes), orders)
     await world.serve(served)
     calls = await world.call((*telling, *world.values.sessions_to_map()))
-    await world.judge("A42-RING-10", calls, orders(served))
+    await world.check("A42-RING-10", calls, orders(served))
 
 
 def of_odd_entries(six: tuple[str, ...]) -> XdsConfig:
@@ -196,7 +200,7 @@ def of_odd_entries(six: tuple[str, ...]) -> XdsConfig:
 
 
 def orders(served: XdsConfig) -> dict[str, MatchesRing]:
-    return {name: served.mapping(allotment=order) for order, name in ORDERS.items()}
+    return {name: served.matches_ring(allotment=order) for order, name in ORDERS.items()}
 
 
 @scenario("A42-RING-11")
@@ -208,16 +212,16 @@ async def test_more_endpoints_than_entries(world: World) -> None:
     served, telling = first_distinguished(listed, orders_of_few)
     await world.serve(served)
     calls = await world.call((*telling, *world.values.sessions_to_map()))
-    await world.judge("A42-RING-11", calls, orders_of_few(served))
+    await world.check("A42-RING-11", calls, orders_of_few(served))
 
 
 def orders_of_few(served: XdsConfig) -> dict[str, MatchesRing]:
-    larger = served.balanced_by(RingHash(minimum=8, maximum=8))
+    larger = served.with_policy(RingHash(minimum=8, maximum=8))
     return {
-        "every other one as listed": served.mapping(allotment="list"),
-        "every other one by key": served.mapping(allotment="keys"),
-        "every other one by hash bucket": served.mapping(allotment="buckets"),
-        "each has one, beyond the maximum": larger.mapping(),
+        "every other one as listed": served.matches_ring(allotment="list"),
+        "every other one by key": served.matches_ring(allotment="keys"),
+        "every other one by hash bucket": served.matches_ring(allotment="buckets"),
+        "each has one, beyond the maximum": larger.matches_ring(),
     }
 
 
@@ -226,7 +230,7 @@ async def test_hash_of_an_entry(world: World) -> None:
     """No entry is closer than the one that has the very hash of the request."""
     served = await world.plain_ring()
     calls = await world.call(world.values.at_entries(served))
-    await world.judge("A42-RING-12", calls, served.mapping())
+    await world.check("A42-RING-12", calls, served.matches_ring())
 
 
 @scenario("A42-RING-13", "A42-RING-14")
@@ -247,9 +251,9 @@ async def test_search(world: World) -> None:
     )
     await world.serve(served)
     calls = await world.call((*sessions_within(within), *world.values.sessions_to_map()))
-    await world.judge("A42-RING-13", calls, served.mapping())
-    await world.judge(
-        "A42-RING-14", calls, {name: served.mapping(search=way) for way, name in ENDS.items()}
+    await world.check("A42-RING-13", calls, served.matches_ring())
+    await world.check(
+        "A42-RING-14", calls, {name: served.matches_ring(search=way) for way, name in ENDS.items()}
     )
 
 
@@ -275,10 +279,12 @@ async def test_order_of_endpoints(world: World) -> None:
     await world.serve(served)
     headers = world.sessions(ENOUGH_TO_TELL)
     before = await world.call(headers)
-    await world.serve(served.placed(Locality((d, c), name="two"), Locality((b, a), name="one")))
+    await world.serve(
+        served.with_localities(Locality((d, c), name="two"), Locality((b, a), name="one"))
+    )
     await world.attempts.quiet(why="the ACK: time for the list to be applied")
     contrast = Contrast(before, await world.call(headers))
-    await world.judge("A42-RING-15", contrast, OnlyTheseMoved(()))
+    await world.check("A42-RING-15", contrast, OnlyTheseMoved(()))
 
 
 @pytest.mark.parametrize(
@@ -295,14 +301,14 @@ async def test_change_of_the_list(world: World, clause: str, *, first: bool) -> 
     await world.serve(full if first else rest)
     headers = (*world.values.sessions_to_map(), *world.sessions(ENOUGH_TO_TELL))
     before = await world.call(headers)
-    expected = (rest if first else full).mapping()
+    expected = (rest if first else full).matches_ring()
     await world.serve(rest if first else full)
-    after = await world.until(expected, lambda: world.call(headers))
-    await world.judge(clause, Contrast(before, after), OnlyTheseMoved((changed,)))
-    await world.judge(
+    after = await world.eventually(expected, lambda: world.call(headers))
+    await world.check(clause, Contrast(before, after), OnlyTheseMoved((changed,)))
+    await world.check(
         clause, after, NoneServedBy((changed,)) if first else EachServesSome((changed,))
     )
-    await world.judge("A42-RING-18", after, expected)
+    await world.check("A42-RING-18", after, expected)
 
 
 def amid_others(addresses: Sequence[str]) -> tuple[str, XdsConfig, XdsConfig]:
@@ -326,8 +332,8 @@ async def test_change_of_weights(world: World) -> None:
     first, two = await world.addresses(2)
     await world.serve(weighted_locality({first: 1, two: 3}))
     headers = world.values.sessions_to_map()
-    await world.demand_served(headers)
+    await world.require_served(headers)
     changed = weighted_locality({first: 7, two: 1})
     await world.serve(changed)
-    calls = await world.until(changed.mapping(), lambda: world.call(headers))
-    await world.judge("A42-RING-19", calls, changed.mapping())
+    calls = await world.eventually(changed.matches_ring(), lambda: world.call(headers))
+    await world.check("A42-RING-19", calls, changed.matches_ring())

@@ -46,15 +46,15 @@ async def test_fixed_point(world: World) -> None:
     served, telling = first_distinguished(eighths, ways_of_weighing)
     await world.serve(served)
     calls = await world.call((*telling, *world.values.sessions_to_map()))
-    await world.judge("A113-WEIGHT-01", calls, ways_of_weighing(served))
+    await world.check("A113-WEIGHT-01", calls, ways_of_weighing(served))
 
 
 def ways_of_weighing(served: XdsConfig) -> dict[str, MatchesRing]:
     """On rings of at least the minimum: always above it, exact shares make the same ring."""
     choices = {
-        "in fixed point": served.mapping(weights="A113"),
-        "exact": served.mapping(weights="envoy"),
-        "no shares": served.mapping(weights="raw"),
+        "in fixed point": served.matches_ring(weights="A113"),
+        "exact": served.matches_ring(weights="envoy"),
+        "no shares": served.matches_ring(weights="raw"),
     }
     return {name: replace(way, sizing="at least") for name, way in choices.items()}
 
@@ -66,8 +66,11 @@ async def test_share_of_nothing(world: World) -> None:
     served = two_localities(addresses, (1, HALF - 1), (1,), RingHash(minimum=8, maximum=64))
     await world.serve(served)
     calls = await world.call(world.values.telling(served))
-    by = {"A113": served.mapping(weights="A113"), "envoy": served.mapping(weights="envoy")}
-    await world.judge("A113-WEIGHT-02", calls, by)
+    by = {
+        "A113": served.matches_ring(weights="A113"),
+        "envoy": served.matches_ring(weights="envoy"),
+    }
+    await world.check("A113-WEIGHT-02", calls, by)
 
 
 @scenario("A113-WEIGHT-03", alone=True, seconds=1.5)
@@ -79,7 +82,7 @@ async def test_guard(world: World) -> None:
     headers = world.values.telling(served)
     for guard, channel in channels.items():
         choices = {
-            f"by shares {guard}": served.mapping(weights="A113"),
-            f"by products {guard}": served.mapping(weights="raw"),
+            f"by shares {guard}": served.matches_ring(weights="A113"),
+            f"by products {guard}": served.matches_ring(weights="raw"),
         }
-        await world.judge("A113-WEIGHT-03", await world.call(headers, channel=channel), choices)
+        await world.check("A113-WEIGHT-03", await world.call(headers, channel=channel), choices)

@@ -15,9 +15,9 @@ async def test_random_faults_and_updates(world: World) -> None:
     deeds = plan(world.rng, members=MEMBERS, requests=requests)
     soak = Soak(world, await world.endpoints(MEMBERS))
     course = await soak.run(deeds, requests=requests)
-    await world.judge(
+    await world.check(
         "A42-RING-18", course, OnlyListedServe(moments=timing.MOMENTS, allowance=timing.BELIEVED)
     )
-    await world.judge(
+    await world.check(
         "A42-PICK-23", course, FailuresExplained(moments=timing.MOMENTS, allowance=timing.BELIEVED)
     )

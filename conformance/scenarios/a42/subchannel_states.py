@@ -29,18 +29,18 @@ async def test_nobody_asks(world: World) -> None:
     members = await endpoints(world, *[Serve()] * 4)
     await serve_before_requests(world, ranked(members))
     quiet = await world.attempts.quiet(*members, why="the client has its endpoints")
-    await world.judge("A42-SUB-01", quiet, NoAttempts())
+    await world.check("A42-SUB-01", quiet, NoAttempts())
 
 
 @scenario("A42-SUB-02", "A42-SUB-03")
 async def test_one_hash(world: World) -> None:
-    met = await ring_order(world, 4)
-    first = {met[0].address: 1}
-    await world.demand_served([met.request])
-    await world.judge("A42-SUB-02", world.attempts.seen(), AttemptCount(least=first, others=True))
-    await world.demand_served([met.request] * 50)
+    order = await ring_order(world, 4)
+    first = {order[0].address: 1}
+    await world.require_served([order.request])
+    await world.check("A42-SUB-02", world.attempts.seen(), AttemptCount(least=first, others=True))
+    await world.require_served([order.request] * 50)
     await world.attempts.quiet_from_now(why="many requests with one hash")
-    await world.judge("A42-SUB-03", world.attempts.seen(), AttemptCount(least=first))
+    await world.check("A42-SUB-03", world.attempts.seen(), AttemptCount(least=first))
 
 
 @scenario("A42-SUB-04", "A42-SUB-05", needs=("watch",), seconds=1)
@@ -50,13 +50,13 @@ async def test_held_and_released(world: World) -> None:
     watched = await world.states.watch()
     held = await world.call(world.sessions(5), deadline=timing.HELD)
     states = await world.states.until(watched, "CONNECTING")
-    await world.judge("A42-SUB-04", held, WAITS)
-    await world.judge("A42-SUB-04", states, EndsInState(("CONNECTING",)))
+    await world.check("A42-SUB-04", held, WAITS)
+    await world.check("A42-SUB-04", states, EndsInState(("CONNECTING",)))
     waiting = await world.start(world.sessions(5))
     await only.set_mode(Serve())
-    await world.judge("A42-SUB-05", await waiting.over(), AllServedBy((only.address,)))
+    await world.check("A42-SUB-05", await waiting.over(), AllServedBy((only.address,)))
     states = await world.states.until(watched, "READY")
-    await world.judge("A42-SUB-05", states, EndsInState(("READY",)))
+    await world.check("A42-SUB-05", states, EndsInState(("READY",)))
 
 
 @scenario("A42-SUB-06", needs=("watch",))
@@ -65,114 +65,114 @@ async def test_failed(world: World) -> None:
     await world.serve(ranked([only]))
     watched = await world.states.watch()
     failed = EndsWith(status="UNAVAILABLE")
-    calls = await world.until(failed, lambda: world.call(world.sessions(5)))
-    await world.judge("A42-SUB-06", calls, failed)
+    calls = await world.eventually(failed, lambda: world.call(world.sessions(5)))
+    await world.check("A42-SUB-06", calls, failed)
     states = await world.states.until(watched, "TRANSIENT_FAILURE")
-    await world.judge("A42-SUB-06", states, EndsInState(("TRANSIENT_FAILURE",)))
+    await world.check("A42-SUB-06", states, EndsInState(("TRANSIENT_FAILURE",)))
 
 
 @scenario("A42-SUB-07", seconds=4, waits=True)
 async def test_who_retries(world: World) -> None:
     """Another endpoint is READY. The request that found it failed asks for one more attempt."""
-    met = await ring_order(world, 2)
-    await met.arrange("TRANSIENT_FAILURE", "READY")
+    order = await ring_order(world, 2)
+    await order.arrange("TRANSIENT_FAILURE", "READY")
     why = "no request comes for it, and several backoffs are over"
-    again = await world.attempts.quiet_from_now(met[0], why=why, seconds=timing.ATTEMPT, count=2)
-    failed = met[0].address
+    again = await world.attempts.quiet_from_now(order[0], why=why, seconds=timing.ATTEMPT, count=2)
+    failed = order[0].address
     by_itself = {"A42": AttemptCount(most={failed: 1}), "A61": AttemptCount(least={failed: 2})}
-    await world.judge("A42-SUB-07", again, by_itself)
+    await world.check("A42-SUB-07", again, by_itself)
 
 
 @scenario("A42-SUB-08", seconds=1.2, waits=True)
 async def test_second_attempt_held(world: World) -> None:
     """Requests keep picking it meanwhile, so that it is tried again whoever retries."""
-    met = await ring_order(world, 2)
-    await met.arrange("TRANSIENT_FAILURE", "READY")
-    await met[0].set_mode(Hold())
-    tried = len(met[0].attempts)
-    await world.start([met.request] * 30, pace=timing.PACE)
-    await world.attempts.demand_count(met[0], tried + 1, why="its backoff is over")
-    calls = await world.call([met.request] * 5, deadline=timing.FAR_FROM_FAILOVER)
-    await world.judge("A42-SUB-08", calls, AllServedBy((met[1].address,)))
+    order = await ring_order(world, 2)
+    await order.arrange("TRANSIENT_FAILURE", "READY")
+    await order[0].set_mode(Hold())
+    tried = len(order[0].attempts)
+    await world.start([order.request] * 30, pace=timing.PACE)
+    await world.attempts.require_count(order[0], tried + 1, why="its backoff is over")
+    calls = await world.call([order.request] * 5, deadline=timing.FAR_FROM_FAILOVER)
+    await world.check("A42-SUB-08", calls, AllServedBy((order[1].address,)))
 
 
 @scenario("A42-PICK-14", "A42-SUB-09", needs=("watch",), seconds=2.5, waits=True)
 async def test_both_tried_again(world: World) -> None:
     """Without a further attempt at the second endpoint (A42-PICK-14) the state is not reached."""
-    met = await ring_order(world, 2)
-    await met.set_modes(Close(), Close())
+    order = await ring_order(world, 2)
+    await order.set_modes(Close(), Close())
     watched = await world.states.watch()
     failed = EndsWith(status="UNAVAILABLE")
     why = "both endpoints close each connection"
-    await world.rounds.demand(failed, lambda: world.call([met.request] * 2), why=why)
-    await world.states.demand(watched, "TRANSIENT_FAILURE", why=why)
+    await world.rounds.require(failed, lambda: world.call([order.request] * 2), why=why)
+    await world.states.require(watched, "TRANSIENT_FAILURE", why=why)
     told = len(watched.states) - 1
-    tried = [len(endpoint.attempts) for endpoint in met]
-    await met.set_modes(Hold(), Hold())
-    await world.start([met.request] * 50, pace=timing.PACE)
-    world.bench.turn_to("A42-PICK-14")
-    for endpoint, count in zip(met, tried, strict=True):
-        await world.attempts.demand_count(endpoint, count + 1, why="its backoff is over")
+    tried = [len(endpoint.attempts) for endpoint in order]
+    await order.set_modes(Hold(), Hold())
+    await world.start([order.request] * 50, pace=timing.PACE)
+    world.checks.turn_to("A42-PICK-14")
+    for endpoint, count in zip(order, tried, strict=True):
+        await world.attempts.require_count(endpoint, count + 1, why="its backoff is over")
     again = AttemptCount(
-        least={endpoint.address: count + 1 for endpoint, count in zip(met, tried, strict=True)}
+        least={endpoint.address: count + 1 for endpoint, count in zip(order, tried, strict=True)}
     )
-    await world.judge("A42-PICK-14", world.attempts.seen(), again)
-    world.bench.turn_to("A42-SUB-09")
+    await world.check("A42-PICK-14", world.attempts.seen(), again)
+    world.checks.turn_to("A42-SUB-09")
     await world.attempts.quiet_from_now(why="both attempts are held")
     states = world.states.told(watched, since=told)
-    await world.judge("A42-SUB-09", states, NeverInState(("IDLE", "CONNECTING", "READY")))
+    await world.check("A42-SUB-09", states, NeverInState(("IDLE", "CONNECTING", "READY")))
 
 
 @scenario("A42-SUB-10", seconds=1.2, waits=True)
 async def test_repaired(world: World) -> None:
-    met = await ring_order(world, 2)
-    await met.arrange("TRANSIENT_FAILURE", "READY")
-    await met[0].set_mode(Serve())
-    tried = len(met[0].attempts)
-    await world.start([met.request] * 30, pace=timing.PACE)
-    await world.attempts.demand_count(met[0], tried + 1, why="its backoff is over")
-    home = AllServedBy((met[0].address,))
-    calls = await world.until(home, lambda: world.call([met.request] * 5))
-    await world.judge("A42-SUB-10", calls, home)
+    order = await ring_order(world, 2)
+    await order.arrange("TRANSIENT_FAILURE", "READY")
+    await order[0].set_mode(Serve())
+    tried = len(order[0].attempts)
+    await world.start([order.request] * 30, pace=timing.PACE)
+    await world.attempts.require_count(order[0], tried + 1, why="its backoff is over")
+    home = AllServedBy((order[0].address,))
+    calls = await world.eventually(home, lambda: world.call([order.request] * 5))
+    await world.check("A42-SUB-10", calls, home)
 
 
 @scenario("A42-SUB-11", "A42-SUB-12", "A42-SUB-13", needs=("watch",), seconds=0.7)
 async def test_connection_lost(world: World) -> None:
     (only,) = await endpoints(world, Serve())
     await world.serve(ranked([only]))
-    await world.demand_served(world.sessions(1))
+    await world.require_served(world.sessions(1))
     watched = await world.states.watch()
-    await world.states.demand(watched, "READY", why="a request was served")
+    await world.states.require(watched, "READY", why="a request was served")
     told = len(watched.states) - 1
     since = world.now
     await only.kill()
     states = await world.states.until(watched, "IDLE", since=told)
-    await world.judge("A42-SUB-12", states, EndsInState(("IDLE",)))
+    await world.check("A42-SUB-12", states, EndsInState(("IDLE",)))
     await world.attempts.quiet_from_now(only, why="its connection was lost")
-    await world.judge("A42-SUB-13", world.attempts.seen(only, since=since), AttemptCount())
-    await world.judge(
+    await world.check("A42-SUB-13", world.attempts.seen(only, since=since), AttemptCount())
+    await world.check(
         "A42-SUB-11", await world.call(world.sessions(5)), AllServedBy((only.address,))
     )
     again = world.attempts.seen(only, since=since)
-    await world.judge("A42-SUB-11", again, AttemptCount(least={only.address: 1}))
+    await world.check("A42-SUB-11", again, AttemptCount(least={only.address: 1}))
 
 
 @scenario("A42-SUB-14", seconds=0.5)
 async def test_endpoint_added(world: World) -> None:
     """It comes first, so that others change places; where all serve, the new list is in use."""
-    met = await ring_order(world, 3)
-    for endpoint in met:
-        await met.make_ready(endpoint)
+    order = await ring_order(world, 3)
+    for endpoint in order:
+        await order.make_ready(endpoint)
     added = await world.endpoints(1)
     since = world.now
-    everywhere = [*added, *met]
-    await world.serve(met.served.placed(locality_of(everywhere)))
+    everywhere = [*added, *order]
+    await world.serve(order.served.with_localities(locality_of(everywhere)))
     headers = world.sessions(ENOUGH_TO_SPREAD)
     reached = EachServesSome(tuple(endpoint.address for endpoint in everywhere))
-    await world.rounds.demand(reached, lambda: world.call(headers), why="all of them are listed")
-    anew = AttemptCount(least={endpoint.address: 1 for endpoint in met})
+    await world.rounds.require(reached, lambda: world.call(headers), why="all of them are listed")
+    anew = AttemptCount(least={endpoint.address: 1 for endpoint in order})
     by = {"A42": anew, "A61": AttemptCount()}
-    await world.judge("A42-SUB-14", world.attempts.seen(*met, since=since), by)
+    await world.check("A42-SUB-14", world.attempts.seen(*order, since=since), by)
 
 
 def locality_of(members: Sequence[Member]) -> Locality:

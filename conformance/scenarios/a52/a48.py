@@ -119,7 +119,7 @@ async def test_one_is_idle(world: World, clause: str, said: Said, counts: tuple[
         with_raw_clusters(served, ClusterVariant(clause, said(asked)).of(served.cluster()))
     )
     several = partial(calls_to, world, "c", 10 * len(members))
-    await world.rounds.demand(EachServesSome((idle, *busy)), several, why="they serve")
+    await world.rounds.require(EachServesSome((idle, *busy)), several, why="they serve")
     streams = Streams(world)
     while min(map(streams.at, busy)) < AT_ONCE:
         await streams.fill("c")
@@ -131,7 +131,7 @@ async def test_one_is_idle(world: World, clause: str, said: Said, counts: tuple[
     calls = Calls(tuple(chain.from_iterable(rounds)))
     all_draws = len(members) ** drawn
     share = (all_draws - len(busy) ** drawn, all_draws)
-    await world.judge(clause, calls, Proportions({idle: share}, rest=tuple(busy)))
+    await world.check(clause, calls, Proportions({idle: share}, rest=tuple(busy)))
 
 
 @scenario("A48-LEAST-06")
@@ -147,10 +147,10 @@ async def test_localities(world: World) -> None:
         with_raw_clusters(served, ClusterVariant("A48-LEAST-06", OLD).of(served.cluster()))
     )
     make_calls = partial(world.call, world.sessions(40))
-    await world.rounds.demand(EachServesSome((*three, b)), make_calls, why="they serve")
+    await world.rounds.require(EachServesSome((*three, b)), make_calls, why="they serve")
     calls = await world.call(world.sessions(draws_needed(1 / 4, 1 / 2)))
     shares = {**dict.fromkeys(three, (1, 12)), b: (3, 4)}
-    await world.judge("A48-LEAST-06", calls, Proportions(shares))
+    await world.check("A48-LEAST-06", calls, Proportions(shares))
 
 
 BELOW_TWO = tuple(
@@ -163,7 +163,7 @@ BELOW_TWO = tuple(
 @scenario("A48-LEAST-04", AFTERWARDS)
 async def test_most_choices(world: World) -> None:
     """Envoy, which has a limit of its own, draws them all: it is not asked."""
-    world.bench.demand("A48-LEAST-04")
+    world.checks.require("A48-LEAST-04")
     live = await LiveCluster.begin(world, "EDS")
     await live.taken(ClusterVariant("A48-LEAST-04", beside(ELEVEN)))
     await live.taken(ClusterVariant("A48-LEAST-04", policies(least_request(count(LARGEST)))))

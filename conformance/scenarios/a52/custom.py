@@ -111,11 +111,11 @@ async def test_left_open(
     odd = ClusterVariant(clause, policies(first, custom(following)))
     answer = await send_and_await_answer(world, live.served, odd)
     if not answer.acked:
-        await world.judge(clause, answer, {"refused": AckedOrNacked(acked=False)})
+        await world.check(clause, answer, {"refused": AckedOrNacked(acked=False)})
         return
     arrives = (*used, ("passed over", following))
     choices = {name: hands_on(config, live.all_of_them) for name, config in arrives}
-    await world.judge(clause, await world.policies.until(*choices.values()), choices)
+    await world.check(clause, await world.policies.until(*choices.values()), choices)
 
 
 BAD: tuple[Config, ...] = (
@@ -151,11 +151,11 @@ async def refuse(world: World, *lists: str) -> None:
     live = await CustomCluster.begin(world, 3)
     good = {"endpoint": 1, "row": "in use"}
     await live.offer(ClusterVariant("A52-CUSTOM-08", policies(custom(good))))
-    where = await live.demand_picked(good)
+    where = await live.require_picked(good)
     for each in lists:
         await live.refused(ClusterVariant("A52-CUSTOM-08", each))
         calls = await world.call(world.sessions(len(where) * 4))
-        await world.judge("A52-CUSTOM-09", calls, AllServedBy(where))
+        await world.check("A52-CUSTOM-09", calls, AllServedBy(where))
 
 
 @scenario("A52-CUSTOM-10", needs=NEEDS)
@@ -166,7 +166,7 @@ async def test_later_updates(world: World) -> None:
     for config in ({"endpoint": 0}, {"endpoint": 1}, {"endpoint": 2}, {"endpoint": 2**40 + 1}):
         await live.given(ClusterVariant(clause, policies(custom(config))), config)
         await live.picks(clause, config, live.all_of_them)
-    (place,) = live.served.own().localities
+    (place,) = live.served.get_cluster().localities
     added = tuple(map(Endpoint, await world.addresses(2)))
     for endpoints in ((*place.endpoints, *added), added):
         await live.place(replace(place, endpoints=endpoints))
@@ -202,7 +202,7 @@ async def test_in_each_priority(world: World) -> None:
     await fail(*first)
     below = AllServedBy(tuple(endpoint.address for endpoint in second))
     calls = partial(world.call, world.sessions(len(second)))
-    await world.rounds.demand(below, calls, why="the priority above has failed")
+    await world.rounds.require(below, calls, why="the priority above has failed")
     await live.picks(clause, config, live.by_locality)
     config = {"endpoint": 2, "row": "and later"}
     await live.given(ClusterVariant(clause, policies(custom(config))), config, live.by_locality)
@@ -224,11 +224,11 @@ async def test_in_turn_with_others_under_load(world: World) -> None:
         meanwhile = await requests_meanwhile(world)
         if await live.offer(ClusterVariant("A52-CHANGE-01", policies(custom(config)))):
             await live.picks("A52-CHANGE-01", config, live.all_of_them)
-        await world.judge("A52-CHANGE-02", await meanwhile.over(), EndsWith("OK"))
+        await world.check("A52-CHANGE-02", await meanwhile.over(), EndsWith("OK"))
         meanwhile = await requests_meanwhile(world)
         if await live.offer(ClusterVariant("A52-CHANGE-01", said)):
-            await world.judge("A52-CHANGE-01", *await in_use(world, live.served, as_if))
-        await world.judge("A52-CHANGE-02", await meanwhile.over(), EndsWith("OK"))
+            await world.check("A52-CHANGE-01", *await in_use(world, live.served, as_if))
+        await world.check("A52-CHANGE-02", await meanwhile.over(), EndsWith("OK"))
 
 
 AS_TURNS = typed_struct(f"{TYPE}/round_robin", {"a field": "of nobody"})
@@ -254,14 +254,14 @@ async def test_bad_field_of_what_grpc_brings(world: World) -> None:
     """A client that does not know the policy by its name does not read its config either."""
     clause = "A52-CUSTOM-14"
     served = await world.plain_ring(ring=RoundRobin())
-    await world.demand_served(world.sessions(1))
+    await world.require_served(world.sessions(1))
     known = await send_and_await_answer(
         world, served, ClusterVariant("A52-CUSTOM-13", policies(AS_A_RING))
     )
-    await world.judge("A52-CUSTOM-13", known, AckedOrNacked(acked=True))
+    await world.check("A52-CUSTOM-13", known, AckedOrNacked(acked=True))
     for each in (policies(BAD_RING), policies(BAD_RING, round_robin())):
         answer = await send_and_await_answer(world, served, ClusterVariant(clause, each))
-        await world.judge(clause, answer, AckedOrNacked(acked=False))
-        await world.judge(
+        await world.check(clause, answer, AckedOrNacked(acked=False))
+        await world.check(
             clause, await world.call(world.sessions(16)), AllServedBy(served.addresses())
         )

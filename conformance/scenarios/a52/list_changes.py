@@ -51,15 +51,15 @@ CHANGES: dict[str, tuple[str, Policy]] = {
 async def test_under_load(world: World) -> None:
     served = single_locality(await world.addresses(4), policy=RoundRobin())
     await world.serve(served)
-    await world.demand_served(world.sessions(ENOUGH_TO_DIFFER))
+    await world.require_served(world.sessions(ENOUGH_TO_DIFFER))
     for name, (said, as_if) in CHANGES.items():
         meanwhile = await requests_meanwhile(world)
         changed = ClusterVariant("A52-CHANGE-01", said).of(served.cluster())
         answer = await world.control.offer(Kind.CLUSTER, changed, told=name)
-        await world.judge("A52-CHANGE-01", answer, AckedOrNacked(acked=True))
+        await world.check("A52-CHANGE-01", answer, AckedOrNacked(acked=True))
         if answer.acked:
-            await world.judge("A52-CHANGE-01", *await in_use(world, served, as_if))
-        await world.judge("A52-CHANGE-02", await meanwhile.over(), EndsWith("OK"))
+            await world.check("A52-CHANGE-01", *await in_use(world, served, as_if))
+        await world.check("A52-CHANGE-02", await meanwhile.over(), EndsWith("OK"))
 
 
 @scenario("A52-CHANGE-06", seconds=1)
@@ -68,7 +68,7 @@ async def test_connections(world: World) -> None:
     members = await world.endpoints(3)
     served = single_locality([member.address for member in members], policy=RoundRobin())
     await world.serve(served)
-    await world.rounds.demand(
+    await world.rounds.require(
         EachServesSome(served.addresses()),
         partial(world.call, world.sessions(ENOUGH_TO_DIFFER)),
         why="all of them serve",
@@ -76,14 +76,14 @@ async def test_connections(world: World) -> None:
     for name, (said, as_if) in CHANGES.items():
         changed_at = world.now
         answer = await send_and_await_answer(world, served, ClusterVariant("A52-CHANGE-06", said))
-        world.control.demand_accepted(Kind.CLUSTER, answer)
+        world.control.require_accepted(Kind.CLUSTER, answer)
         await in_use(world, served, as_if)
         attempts = world.attempts.seen(*members, since=changed_at)
         choices: dict[str, Expectation] = {
             f"{name}: kept": EndpointsTried(0),
             f"{name}: anew": EndpointsTried(len(members), least=1),
         }
-        await world.judge("A52-CHANGE-06", attempts, choices)
+        await world.check("A52-CHANGE-06", attempts, choices)
 
 
 @scenario("A52-CHANGE-03", seconds=0.6)
@@ -100,19 +100,19 @@ async def test_aggregate(world: World, own: Policy, of_the_leaf: Policy) -> None
     served = aggregate(leaf, policy=RoundRobin())
     clusters = {None: own, "leaf": of_the_leaf}
     odd = (
-        ClusterVariant("A52-CHANGE-03", LISTS[type(policy)]).of(served.own(name).resource())
+        ClusterVariant("A52-CHANGE-03", LISTS[type(policy)]).of(served.get_cluster(name).resource())
         for name, policy in clusters.items()
     )
     await world.serve(with_raw_clusters(served, *odd))
     choices: dict[Policy, Expectation] = {
-        RingHash(): leaf.balanced_by(RingHash()).mapping(),
+        RingHash(): leaf.with_policy(RingHash()).matches_ring(),
         RoundRobin(): EqualShares(leaf.addresses()),
     }
     by_edition = {"A52": choices[own], "A75": choices[of_the_leaf]}
     headers = [session for session in world.sessions(ROUNDS) for _turn in range(TURNS)]
-    judged = world.bench.own("A52-CHANGE-03", by_edition)
-    calls = await world.rounds.until_it_lasts(judged, lambda: world.call(headers, concurrency=1))
-    await world.judge("A52-CHANGE-03", calls, by_edition)
+    judged = world.checks.own("A52-CHANGE-03", by_edition)
+    calls = await world.rounds.eventually_stable(judged, lambda: world.call(headers, concurrency=1))
+    await world.check("A52-CHANGE-03", calls, by_edition)
 
 
 BAD = {
@@ -127,13 +127,13 @@ async def test_bad_list_of_an_aggregate(world: World) -> None:
     leaf = single_locality(await world.addresses(2), name="leaf", policy=RoundRobin())
     served = aggregate(leaf, policy=RoundRobin())
     await world.serve(served)
-    await world.demand_served(world.sessions(1))
+    await world.require_served(world.sessions(1))
     for bad in BAD.values():
         answer = await send_and_await_answer(world, served, ClusterVariant(clause, bad))
         by_edition = {"A52": AckedOrNacked(acked=False), "A75": AckedOrNacked(acked=True)}
-        await world.judge(clause, answer, by_edition)
+        await world.check(clause, answer, by_edition)
         calls = await world.call(world.sessions(8))
-        await world.judge(clause, calls, world.bench.alike(clause, AllServedBy(leaf.addresses())))
+        await world.check(clause, calls, world.checks.alike(clause, AllServedBy(leaf.addresses())))
         await world.serve(served)
 
 
@@ -161,4 +161,4 @@ async def test_guard(world: World) -> None:
             seen = Answer(kind="CDS", version="", acked=False, error_detail=str(refused))
             choices = {"refused": AckedOrNacked(acked=False)}
         by_guard = {f"variable {guard}: {way}": expected for way, expected in choices.items()}
-        await world.judge("A52-CHANGE-04", seen, by_guard)
+        await world.check("A52-CHANGE-04", seen, by_guard)

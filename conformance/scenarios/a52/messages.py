@@ -94,16 +94,16 @@ async def test_left_open(world: World, clause: str, sizes: RingHash) -> None:
 async def test_no_hash_function(world: World) -> None:
     """The ring before is of another size: requests show whether the new one is used, by XXH64."""
     served = await world.plain_ring(ring=RingHash(minimum=400))
-    await world.demand_served(world.sessions(1))
+    await world.require_served(world.sessions(1))
     sizes = RingHash(minimum=600)
     answer = await send_and_await_answer(world, served, ring("A52-RING-07", sizes, NO_FUNCTION))
     if not answer.acked:
-        await world.judge("A52-RING-07", answer, {"refused": AckedOrNacked(acked=False)})
+        await world.check("A52-RING-07", answer, {"refused": AckedOrNacked(acked=False)})
         return
-    changed = served.balanced_by(sizes)
+    changed = served.with_policy(sizes)
     calls = partial(world.call, world.values.telling(changed, apart_from=served))
-    seen = await world.until(changed.mapping(), calls)
-    await world.judge("A52-RING-07", seen, {"accepted": changed.mapping()})
+    seen = await world.eventually(changed.matches_ring(), calls)
+    await world.check("A52-RING-07", seen, {"accepted": changed.matches_ring()})
 
 
 SLOW_START = "slow_start_config { slow_start_window { seconds: 60 } }"
@@ -116,18 +116,18 @@ async def test_round_robin(world: World) -> None:
     served = one_cluster(
         [Locality((heavy,), "heavy", 9), Locality(tuple(three), "light", 1)], policy=RingHash()
     )
-    ring = served.mapping()
+    ring = served.matches_ring()
     for clause, fields in (("A52-ROUND-01", ""), ("A52-ROUND-02", f"{SLOW_START} {WEIGHED}")):
         odd = ClusterVariant(clause, policies(round_robin(fields)))
-        world.bench.turn_to(clause)
+        world.checks.turn_to(clause)
         await world.serve(served)
         mapped = partial(world.call, world.sessions(ENOUGH_TO_DIFFER))
-        await world.rounds.demand(ring, mapped, why="a Cluster of a ring was served")
+        await world.rounds.require(ring, mapped, why="a Cluster of a ring was served")
         await world.serve(with_raw_clusters(served, odd.of(served.cluster())))
-        calls = await world.rounds.until_it_lasts(
+        calls = await world.rounds.eventually_stable(
             EqualShares(served.addresses()), lambda: world.call(SAME * 40, concurrency=1)
         )
-        await world.judge(clause, calls, EqualShares(served.addresses()))
+        await world.check(clause, calls, EqualShares(served.addresses()))
 
 
 @scenario("A52-LIST-14")
@@ -136,11 +136,11 @@ async def test_pick_first(world: World) -> None:
     both = ClusterVariant("A52-LIST-14", policies(pick_first(), round_robin()))
     await world.serve(with_raw_clusters(served, both.of(served.cluster())))
     choices: dict[str, Expectation] = {"A52": EqualShares(served.addresses()), "A62": OneEndpoint()}
-    calls = await world.rounds.until_it_lasts(
-        world.bench.own("A52-LIST-14", choices),
+    calls = await world.rounds.eventually_stable(
+        world.checks.own("A52-LIST-14", choices),
         lambda: world.call(world.sessions(40), concurrency=1),
     )
-    await world.judge("A52-LIST-14", calls, choices)
+    await world.check("A52-LIST-14", calls, choices)
 
 
 BAD_RING = ring_hash(function="hash_function: MURMUR_HASH_2")
@@ -155,24 +155,24 @@ SUBSET = policy_bytes.policies(
 async def test_policies_of_other_texts(world: World) -> None:
     """A ring is in use before: who stays with it keeps to one hash."""
     served = await world.plain_ring()
-    await world.demand_served(world.sessions(1))
+    await world.require_served(world.sessions(1))
     weighted = ClusterVariant("A52-LIST-16", policies(weighted_round_robin(), BAD_RING))
     passed_over, used = AckedOrNacked(acked=False), AckedOrNacked(acked=True)
     by_edition = {"A52": passed_over, "A58": used}
     answer = await send_and_await_answer(world, served, weighted)
-    await world.judge(weighted.clause, answer, by_edition)
+    await world.check(weighted.clause, answer, by_edition)
     if answer.acked:
         every = EachServesSome(served.addresses())
-        calls = await world.until(every, partial(world.call, SAME * 40, concurrency=1))
-        await world.judge(weighted.clause, calls, world.bench.alike(weighted.clause, every))
+        calls = await world.eventually(every, partial(world.call, SAME * 40, concurrency=1))
+        await world.check(weighted.clause, calls, world.checks.alike(weighted.clause, every))
 
     subset = RawClusterVariant("A52-LIST-17", "a subset of two", SUBSET)
     answer = await send_and_await_answer(world, served, subset)
-    await world.judge(subset.clause, answer, {"A52": passed_over, "A68": used})
-    await world.demand_served(world.sessions(16))
+    await world.check(subset.clause, answer, {"A52": passed_over, "A68": used})
+    await world.require_served(world.sessions(16))
 
     least = ClusterVariant("A52-LIST-15", policies(least_request(), BAD_RING))
     answer = await send_and_await_answer(world, served, least)
     choices: dict[str, Expectation] = {"used": used, "passed over": passed_over}
-    await world.judge(least.clause, answer, choices)
-    await world.demand_served(world.sessions(16))
+    await world.check(least.clause, answer, choices)
+    await world.require_served(world.sessions(16))

@@ -58,7 +58,7 @@ async def begin(
     used = serving or served.addresses()
     await world.serve(with_raw_clusters(served, BELOW_WRR.of(served.cluster())))
     calls = partial(world.call, world.sessions(8 * len(used)))
-    await world.rounds.demand(EachServesSome(used), calls, why="they serve")
+    await world.rounds.require(EachServesSome(used), calls, why="they serve")
     return served
 
 
@@ -77,19 +77,19 @@ async def test_weights_that_change(world: World) -> None:
     (b, *three), (new,) = [member.address for member in members], await world.addresses(1)
     served = await begin(world, locality("a", 1, *three), locality("b", 3, b))
     calls = await world.call(world.sessions(TO_TELL_A_QUARTER))
-    await world.judge("A52-WRR-01", calls, Proportions({**each(three, 1, 4), b: (3, 4)}))
+    await world.check("A52-WRR-01", calls, Proportions({**each(three, 1, 4), b: (3, 4)}))
 
     changed_at = world.now
     await placed(
         world, served, locality("a", 3, *three), locality("b", 1, b), locality("c", 4, new)
     )
     make_calls = partial(world.call, world.sessions(8))
-    await world.rounds.demand(EachServesSome((new,)), make_calls, why="its locality came")
+    await world.rounds.require(EachServesSome((new,)), make_calls, why="its locality came")
     calls = await world.call(world.sessions(TO_TELL_A_QUARTER))
     shares = Proportions({**each(three, 3, 8), b: (1, 8), new: (4, 8)})
-    await world.judge("A52-WRR-02", calls, shares)
+    await world.check("A52-WRR-02", calls, shares)
     attempts = world.attempts.seen(*members, since=changed_at)
-    await world.judge("A52-WRR-03", attempts, EndpointsTried(0))
+    await world.check("A52-WRR-03", attempts, EndpointsTried(0))
 
 
 @scenario("A52-WRR-04")
@@ -103,33 +103,33 @@ async def test_large_weights(world: World) -> None:
     a, b, new = await world.addresses(3)
     served = await begin(world, locality("a", 1, a), locality("b", 1, b))
     answer = await placed(world, served, locality("a", 1, a), locality("b", LARGEST - 1, b))
-    await world.judge("A52-WRR-04", answer, AckedOrNacked(acked=True))
+    await world.check("A52-WRR-04", answer, AckedOrNacked(acked=True))
     at_the_heavy_one, make_calls = AllServedBy((b,)), partial(world.call, world.sessions(60))
-    await world.judge(
-        "A52-WRR-04", await world.until(at_the_heavy_one, make_calls), at_the_heavy_one
+    await world.check(
+        "A52-WRR-04", await world.eventually(at_the_heavy_one, make_calls), at_the_heavy_one
     )
 
     rest = LARGEST - THREE_QUARTERS
     await placed(world, served, locality("a", THREE_QUARTERS, a), locality("new", rest, new))
-    await world.rounds.demand(
+    await world.rounds.require(
         AllServedBy((a, new)), make_calls, why="the heavy locality was replaced"
     )
     calls = await world.call(world.sessions(TO_TELL_A_QUARTER))
     shares = Proportions({a: (THREE_QUARTERS, LARGEST), new: (rest, LARGEST)})
-    await world.judge("A52-WRR-04", calls, shares)
+    await world.check("A52-WRR-04", calls, shares)
 
 
 @scenario("A52-WRR-05")
 async def test_turns_within_each_locality(world: World) -> None:
     three, two = await world.addresses(3), await world.addresses(2)
     served = await begin(world, locality("three", 1, *three), locality("two", 1, *two))
-    calls = await world.rounds.until_it_lasts(
+    calls = await world.rounds.eventually_stable(
         EachServesSome(served.addresses()),
         lambda: world.call([{SESSION: "same"}] * 60, concurrency=1),
     )
     for group in (three, two):
         there = tuple(call for call in calls if call.endpoint in group or call.endpoint is None)
-        await world.judge("A52-WRR-05", replace(calls, calls=there), EqualShares(group))
+        await world.check("A52-WRR-05", replace(calls, calls=there), EqualShares(group))
 
 
 @scenario("A52-WRR-06", seconds=1)
@@ -147,15 +147,15 @@ async def test_a_locality_that_fails_goes_and_comes(world: World) -> None:
     for localities in (None, stays):
         if localities is not None:
             answer = await placed(world, served, *localities)
-            world.control.demand_accepted(Kind.ENDPOINTS, answer)
-        calls = await world.until(NoneServedBy(tuple(lost)), make_calls)
-        await world.judge("A52-WRR-06", calls, AllServedBy((a, b)))
-        await world.judge("A52-WRR-06", calls, left)
+            world.control.require_accepted(Kind.ENDPOINTS, answer)
+        calls = await world.eventually(NoneServedBy(tuple(lost)), make_calls)
+        await world.check("A52-WRR-06", calls, AllServedBy((a, b)))
+        await world.check("A52-WRR-06", calls, left)
     await placed(world, served, *stays, locality("new", 2, new))
     every = EachServesSome((a, b, new))
-    await world.judge("A52-WRR-06", await world.until(every, make_calls), every)
+    await world.check("A52-WRR-06", await world.eventually(every, make_calls), every)
     calls = await world.call(world.sessions(TO_TELL_A_QUARTER))
-    await world.judge("A52-WRR-06", calls, Proportions({a: (1, 4), b: (1, 4), new: (2, 4)}))
+    await world.check("A52-WRR-06", calls, Proportions({a: (1, 4), b: (1, 4), new: (2, 4)}))
 
 
 @scenario("A52-WRR-07", seconds=1)
@@ -174,7 +174,7 @@ async def test_localities_in_two_priorities(world: World) -> None:
         "those of the first priority": Proportions({a: (1, 4), b: (3, 4)}),
         "none": Proportions({a: (1, 2), b: (1, 2)}),
     }
-    await world.judge("A52-WRR-07", await world.call(world.sessions(TO_TELL_A_QUARTER)), choices)
+    await world.check("A52-WRR-07", await world.call(world.sessions(TO_TELL_A_QUARTER)), choices)
 
 
 @scenario("A52-WRR-08", seconds=8)
@@ -187,8 +187,10 @@ async def test_a_thousand_localities(world: World) -> None:
         locality(f"silent {number}", 5, endpoint.address) for number, endpoint in enumerate(silent)
     )
     answer = await placed(world, served, *without, locality("a", 1, a), locality("new", 3, new))
-    await world.judge("A52-WRR-08", answer, AckedOrNacked(acked=True))
+    await world.check("A52-WRR-08", answer, AckedOrNacked(acked=True))
     every, make_calls = EachServesSome((a, new)), partial(world.call, world.sessions(16))
-    await world.judge("A52-WRR-08", await world.until(every, make_calls, within=timing.MANY), every)
+    await world.check(
+        "A52-WRR-08", await world.eventually(every, make_calls, within=timing.MANY), every
+    )
     calls = await world.call(world.sessions(TO_TELL_A_QUARTER))
-    await world.judge("A52-WRR-08", calls, Proportions({a: (1, 4), new: (3, 4)}))
+    await world.check("A52-WRR-08", calls, Proportions({a: (1, 4), new: (3, 4)}))

@@ -159,4 +159,4 @@ async def in_use(
     await world.serve(served)
     for root in roots:
         expected, calls = at_the_first(served, root, failed), partial(calls_to, world, root)
-        await world.rounds.demand(expected, calls, why="its endpoints serve")
+        await world.rounds.require(expected, calls, why="its endpoints serve")

@@ -70,7 +70,7 @@ async def begin(world: World, *metrics: str) -> XdsConfig:
     served = listing(served, *metrics)
     await world.serve(served)
     make_calls = partial(world.call, world.sessions(20))
-    await world.rounds.demand(EachServesSome(served.addresses()), make_calls, why="they serve")
+    await world.rounds.require(EachServesSome(served.addresses()), make_calls, why="they serve")
     return served
 
 
@@ -79,12 +79,12 @@ async def with_another(world: World, served: XdsConfig) -> XdsConfig:
     (member,) = await world.endpoints(1)
     member.set_metrics(TELLING[NAMED][0])
     another = Locality((Endpoint(member.address),), ANOTHER)
-    return served.placed(*served.own().localities, another)
+    return served.with_localities(*served.get_cluster().localities, another)
 
 
 def listing(served: XdsConfig, *metrics: str) -> XdsConfig:
     """The same, but the cluster lists these metrics."""
-    return replace(served, clusters=(replace(served.own(), metrics=metrics),))
+    return replace(served, clusters=(replace(served.get_cluster(), metrics=metrics),))
 
 
 def told_of(
@@ -129,7 +129,7 @@ async def metrics(
 def _told_since(world: World, since: Mark) -> Metrics:
     """What the backends have told from then on, and what was reported of it."""
     rows = world.fleet.ledger.rpcs[since.requests :]
-    told = Counter((world.members.address(row.endpoint), _key(row.metrics)) for row in rows)
+    told = Counter((world.registry.address(row.endpoint), _key(row.metrics)) for row in rows)
     sums: dict[LoadKey, dict[Metric, Sum]] = {}
     for of in world.plane.loads.rows[since.reports :]:
         for locality in of.localities:

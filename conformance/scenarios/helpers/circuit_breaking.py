@@ -71,7 +71,7 @@ async def require_failures(world: World, to: str, *, why: str) -> None:
     Raises:
         ClientStuck: some did not.
     """
-    await world.rounds.demand(EndsWith("UNAVAILABLE"), lambda: calls_to(world, to, 10), why=why)
+    await world.rounds.require(EndsWith("UNAVAILABLE"), lambda: calls_to(world, to, 10), why=why)
 
 
 def failed(world: World, to: str) -> int:
@@ -87,7 +87,7 @@ async def until_at(world: World, root: str, cluster: Cluster, *, why: str) -> No
         ClientStuck: it did not.
     """
     there = AllServedBy(cluster.addresses())
-    await world.rounds.demand(there, lambda: calls_to(world, root, 1), why=why)
+    await world.rounds.require(there, lambda: calls_to(world, root, 1), why=why)
 
 
 async def lose(world: World, served: XdsConfig, *members: Member) -> None:
@@ -114,7 +114,7 @@ async def connected(world: World, *roots: str, channel: Channel | None = None) -
         ClientStuck: one was not.
     """
     sessions = zip(roots, world.sessions(len(roots)), strict=True)
-    await world.demand_served(
+    await world.require_served(
         [{**session, TO: root} for root, session in sessions], channel=channel
     )
 

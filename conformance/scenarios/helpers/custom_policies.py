@@ -62,7 +62,7 @@ class CustomCluster:
         ]
         served = one_cluster(localities, policy=RoundRobin())
         await world.serve(served)
-        await world.demand_served(world.sessions(SOME))
+        await world.require_served(world.sessions(SOME))
         return cls(world, served)
 
     @property
@@ -73,19 +73,19 @@ class CustomCluster:
     @property
     def by_locality(self) -> tuple[tuple[str, ...], ...]:
         """The addresses of each locality by itself."""
-        places = self.served.own().localities
+        places = self.served.get_cluster().localities
         return tuple(tuple(endpoint.address for endpoint in place.endpoints) for place in places)
 
     async def offer(self, odd: ClusterVariant) -> bool:
         """Judge that an update of the Cluster is accepted; whether it is."""
         answer = await send_and_await_answer(self._world, self.served, odd)
-        await self._judge(odd.clause, answer, AckedOrNacked(acked=True))
+        await self._check(odd.clause, answer, AckedOrNacked(acked=True))
         return answer.acked
 
     async def refused(self, odd: ClusterVariant) -> None:
         """Judge that an update of the Cluster is refused."""
         answer = await send_and_await_answer(self._world, self.served, odd)
-        await self._judge(odd.clause, answer, AckedOrNacked(acked=False))
+        await self._check(odd.clause, answer, AckedOrNacked(acked=False))
 
     async def given(
         self, odd: ClusterVariant, config: Config, groups: Sequence[Sequence[str]] | None = None
@@ -100,9 +100,9 @@ class CustomCluster:
         if await self.offer(odd):
             expected = hands_on(config, groups or self.all_of_them)
             seen = await self._world.policies.until(expected)
-            await self._judge(odd.clause, seen, expected)
+            await self._check(odd.clause, seen, expected)
 
-    async def demand_given(
+    async def require_given(
         self, config: Config, groups: Sequence[Sequence[str]] | None = None
     ) -> PolicyUpdates:
         """Go on only when instances were given this config.
@@ -116,34 +116,34 @@ class CustomCluster:
             raise stuck(expected, seen, timing.APPLY, "a Cluster with it was accepted")
         return seen
 
-    async def demand_picked(self, config: Config) -> tuple[str, ...]:
+    async def require_picked(self, config: Config) -> tuple[str, ...]:
         """The endpoints that all calls go to by this config.
 
         Raises:
             ClientStuck: it is not given, or they go elsewhere.
         """
-        where = picked(await self.demand_given(config), config)
+        where = picked(await self.require_given(config), config)
         calls = partial(self._world.call, self._world.sessions(SOME))
-        await self._world.rounds.demand(AllServedBy(where), calls, why=f"it was given {config}")
+        await self._world.rounds.require(AllServedBy(where), calls, why=f"it was given {config}")
         return where
 
     async def picks(self, clause: str, config: Config, groups: Sequence[Sequence[str]]) -> Calls:
         """Judge that calls go where this config says, of the endpoints as instances have them."""
-        seen = await self.demand_given(config, groups)
+        seen = await self.require_given(config, groups)
         where = AllServedBy(picked(seen, config))
         calls = partial(self._world.call, self._world.sessions(SOME))
-        made = await self._world.until(where, calls)
-        await self._judge(clause, made, where)
+        made = await self._world.eventually(where, calls)
+        await self._check(clause, made, where)
         return made
 
     async def place(self, *localities: Locality) -> None:
         """Serve other endpoints; of the Cluster nothing changes."""
-        self.served = self.served.placed(*localities)
+        self.served = self.served.with_localities(*localities)
         await self._world.control.offer(Kind.ENDPOINTS, self.served.endpoints())
 
-    async def _judge(self, clause: str, seen: Any, expected: Expectation) -> None:
+    async def _check(self, clause: str, seen: Any, expected: Expectation) -> None:
         """Put a clause before the judge that every edition words to the same effect."""
-        await self._world.judge(clause, seen, self._world.bench.alike(clause, expected))
+        await self._world.check(clause, seen, self._world.checks.alike(clause, expected))
 
 
 def hands_on(config: Config | None, groups: Sequence[Sequence[str]]) -> ConfigReceived:

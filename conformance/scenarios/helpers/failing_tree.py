@@ -37,14 +37,14 @@ async def errors_and_waits(
         The one that was still waiting when the trouble ended.
     """
     watched = await world.states.watch()
-    await world.judge("A37-TROUBLE-34", await calls_to(world, root), FAILS)
+    await world.check("A37-TROUBLE-34", await calls_to(world, root), FAILS)
     states = await world.states.until(watched, "TRANSIENT_FAILURE")
-    await world.judge("A37-TROUBLE-33", states, EndsInState(("TRANSIENT_FAILURE",)))
+    await world.check("A37-TROUBLE-33", states, EndsInState(("TRANSIENT_FAILURE",)))
     waits = await world.start([{TO: root}], wait_for_ready=True, deadline=timing.HELD)
-    await world.judge("A37-TROUBLE-34", await waits.over(), EndsWith("DEADLINE_EXCEEDED"))
+    await world.check("A37-TROUBLE-34", await waits.over(), EndsWith("DEADLINE_EXCEEDED"))
     waits = await world.start([{TO: root}], wait_for_ready=True, deadline=within)
     await mend()
     served = await waits.over()
     # Not all that mends it need come at once: any leaf may serve it.
-    await world.judge("A37-TROUBLE-34", served, EndsWith("OK"))
+    await world.check("A37-TROUBLE-34", served, EndsWith("OK"))
     return served

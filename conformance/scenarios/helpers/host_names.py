@@ -35,7 +35,9 @@ def named(planted: Deployment, *leaves: str) -> Deployment:
 
 def _by_name(planted: Deployment, name: str) -> Cluster:
     (member,) = planted.members[name]
-    return msgspec.structs.replace(planted.served.own(name), discovery=by_name(name, member))
+    return msgspec.structs.replace(
+        planted.served.get_cluster(name), discovery=by_name(name, member)
+    )
 
 
 def known(planted: Deployment, *leaves: str) -> dict[str, NameRecords]:
@@ -73,7 +75,7 @@ async def served_again(
         if not await world.names.asked_again(name, beyond=beyond, within=world.resolutions.retried):
             break
         beyond = world.names.mark
-        seen = await world.until(wanted, calls)
+        seen = await world.eventually(wanted, calls)
         if not seen.overdue:
             return seen
     return await calls()

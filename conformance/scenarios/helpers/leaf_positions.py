@@ -48,14 +48,14 @@ async def each_position_of(
         wanted: of the calls to each root.
         lasts: whether one round more is made after the first that fits.
     """
-    until = world.rounds.until_it_lasts if lasts else world.until
+    until = world.rounds.eventually_stable if lasts else world.eventually
     looks = (
         until(expectation, partial(calls_to, world, root)) for root, expectation in wanted.items()
     )
     return dict(zip(wanted, await asyncio.gather(*looks), strict=True))
 
 
-async def judge_each(
+async def check_each(
     world: World,
     clause: str,
     served: XdsConfig,
@@ -76,12 +76,12 @@ async def judge_each(
     choices = {
         root: by_health(world, clause, served, root, failed=failed) for root in roots or ROOTS
     }
-    expected = {root: world.bench.own(clause, choice) for root, choice in choices.items()}
+    expected = {root: world.checks.own(clause, choice) for root, choice in choices.items()}
     for root, calls in (await each_position_of(world, expected, lasts=lasts)).items():
-        await world.judge(clause, calls, choices[root])
+        await world.check(clause, calls, choices[root])
 
 
-async def judge_lists(world: World, clause: str, served: XdsConfig, *roots: str) -> None:
+async def check_lists(world: World, clause: str, served: XdsConfig, *roots: str) -> None:
     """Judge that each root has its own list of leaves, on which the next clause rests.
 
     Args:
@@ -92,9 +92,9 @@ async def judge_lists(world: World, clause: str, served: XdsConfig, *roots: str)
     """
     for root in roots:
         expected = at_the_first(served, root)
-        calls = await world.until(expected, partial(calls_to, world, root))
-        await world.judge("A37-TREE-15", calls, expected)
-    world.bench.turn_to(clause)
+        calls = await world.eventually(expected, partial(calls_to, world, root))
+        await world.check("A37-TREE-15", calls, expected)
+    world.checks.turn_to(clause)
 
 
 async def lose_before_x(world: World, planted: Deployment) -> tuple[str, ...]:
@@ -102,7 +102,7 @@ async def lose_before_x(world: World, planted: Deployment) -> tuple[str, ...]:
 
     Envoy leaves a leaf by the health of its endpoints only, so none of its leaves fails.
     """
-    return await planted.lose(*BEFORE_X) if world.bench.has("A27-PRIO-04") else ()
+    return await planted.lose(*BEFORE_X) if world.checks.has("A27-PRIO-04") else ()
 
 
 def by_health(
@@ -120,7 +120,7 @@ def by_health(
     first, last = (
         at_the_first(served, root, failed, degraded=degraded) for degraded in (False, True)
     )
-    return world.bench.by_edition(clause, lambda edition: last if edition == "envoy" else first)
+    return world.checks.by_edition(clause, lambda edition: last if edition == "envoy" else first)
 
 
 def without_one(
@@ -141,7 +141,7 @@ async def require_subscribed(
         ClientStuck: it did not in time.
     """
     count = sum(subscribed is kind for subscribed, _ in subscriptions(served))
-    await world.control.demand_asked(kind, count, within=within)
+    await world.control.require_asked(kind, count, within=within)
 
 
 async def require_rejected(world: World, kind: Kind, *bad: Any) -> None:

@@ -99,11 +99,11 @@ class LiveCluster:
             ClientRefused, ClientStuck: they do not.
         """
         made = cls(world, form, await world.addresses(2 * STEPS), **names)
-        world.bench.turn_to(about or (NAMED if names else GOOD[form]))
+        world.checks.turn_to(about or (NAMED if names else GOOD[form]))
         await world.serve(made.served())
         for of in (made.name, BESIDE):
             why = "good Clusters were served"
-            await world.rounds.demand(made.leads(of=of), partial(calls_to, world, of), why=why)
+            await world.rounds.require(made.leads(of=of), partial(calls_to, world, of), why=why)
         return made
 
     def served(self, step: int = 0) -> XdsConfig:
@@ -141,15 +141,15 @@ class LiveCluster:
             unchanged: the clauses by which what was accepted before stays in use.
         """
         answer = await self._offer(odd, BESIDE)
-        await self._judge_answer(odd, answer, acked=False)
+        await self._check_answer(odd, answer, acked=False)
         if not answer.acked:
             if self._waits_for_the_other:  # who does not use it is not waited for again
                 calls = await self._until(self.leads(1, BESIDE), BESIDE)
                 self._waits_for_the_other = not calls.overdue
-                await self._world.judge(UNCHANGED, calls, self._beside())
+                await self._world.check(UNCHANGED, calls, self._beside())
             calls = await calls_to(self._world, self.name)
             for clause in (UNCHANGED, *unchanged):
-                await self._judge(clause, calls, self.leads())
+                await self._check(clause, calls, self.leads())
         await self._go_on(1, taken=answer.acked)
         return not answer.acked
 
@@ -161,27 +161,27 @@ class LiveCluster:
                 where one is: what took these has its verdicts, if it is held to them at all. Or all
                 are about what the client has not.
         """
-        bench = self._world.bench
+        bench = self._world.checks
         own = [variant for variant in odds if bench.has(variant.clause)]
         if not own:
-            bench.demand(odds[0].clause)
+            bench.require(odds[0].clause)
         if not any([await self.refused(resource, *unchanged) for resource in own]):
             raise Unsupported("the client refused no odd Cluster at all")
 
     async def taken(self, odd: ClusterVariant) -> None:
         """Judge that an odd update is accepted and used."""
         answer = await self._offer(odd)
-        await self._judge_answer(odd, answer, acked=True)
+        await self._check_answer(odd, answer, acked=True)
         if answer.acked:
             calls = await self._until(self.leads(1))
-            await self._judge(odd.clause, calls, self.leads(1))
+            await self._check(odd.clause, calls, self.leads(1))
         await self._go_on(2, taken=answer.acked)
 
     async def asks_beside_clusters(self, clause: str) -> None:
         """Judge that endpoints are asked for on the stream of the Clusters alone."""
         expected = SubscribesBesidesClusters()
         asked = await self._world.control.asked_until(expected)
-        await self._judge(clause, asked, expected)
+        await self._check(clause, asked, expected)
 
     async def accepted(self, odd: ClusterVariant, then: str, *, case: str) -> None:
         """Judge that an odd update is accepted, and report what becomes of requests.
@@ -192,7 +192,7 @@ class LiveCluster:
             case: which of several changes it is, in the report.
         """
         answer = await self._offer(odd)
-        await self._judge(odd.clause, answer, AckedOrNacked(acked=True))
+        await self._check(odd.clause, answer, AckedOrNacked(acked=True))
         if answer.acked:
             choices: dict[str, Expectation] = {
                 f"{case}: served": self.leads(1),
@@ -202,8 +202,8 @@ class LiveCluster:
             }
             moments = timing.SEVERAL_MOMENTS
             calls = partial(calls_to, self._world, self.name, deadline=moments)
-            seen = await self._world.until(self.leads(1), calls, within=moments)
-            await self._world.judge(then, seen, choices)
+            seen = await self._world.eventually(self.leads(1), calls, within=moments)
+            await self._world.check(then, seen, choices)
         await self._go_on(2, taken=answer.acked)
 
     async def left_open(
@@ -229,13 +229,13 @@ class LiveCluster:
             ways = {if_taken: AckedOrNacked(acked=True)}
             if used:
                 seen, ways = await self._until(self.leads(1)), {if_taken: self.leads(1)}
-        await self._world.judge(odd.clause, seen, ways)
+        await self._world.check(odd.clause, seen, ways)
         await self._go_on(2, taken=answer.acked, within=within)
 
     async def perhaps_read(self, odd: RawClusterVariant) -> None:
         """Report whether a large update is refused, or taken, or has the client end its stream."""
-        self._world.bench.turn_to(odd.clause)
-        changed = odd.of(self.served(1).own(self.name).resource())
+        self._world.checks.turn_to(odd.clause)
+        changed = odd.of(self.served(1).get_cluster(self.name).resource())
         told = f"{self._told(self._at + 1)}, {odd}"
         answer = await self._world.control.offer_large(changed, told=told)
         seen: Observation = answer or await calls_to(self._world, self.name)
@@ -248,15 +248,15 @@ class LiveCluster:
                 "stream ended, requests served as before": self.leads(),
                 "stream ended, requests fail": EndsWith("UNAVAILABLE"),
             }
-        await self._world.judge(odd.clause, seen, choices)
+        await self._world.check(odd.clause, seen, choices)
         await self._go_on(2, taken=answer is not None and answer.acked)
 
     async def _offer(self, odd: ClusterVariant | RawClusterVariant, *others: str) -> Answer:
         """Send the next update of the cluster, changed, and in one response with it of others."""
-        self._world.bench.turn_to(odd.clause)
+        self._world.checks.turn_to(odd.clause)
         following = self.served(1)
-        changed = odd.of(following.own(self.name).resource())
-        beside = (following.own(name).resource() for name in others)
+        changed = odd.of(following.get_cluster(self.name).resource())
+        beside = (following.get_cluster(name).resource() for name in others)
         told = f"{self._told(self._at + 1)}, {odd}{'; and a good one beside it' * bool(others)}"
         return await self._world.control.offer(Kind.CLUSTER, changed, *beside, told=told)
 
@@ -272,14 +272,14 @@ class LiveCluster:
         if taken:
             await calls_to(self._world, self.name, deadline=timing.SEVERAL_MOMENTS)
         self._at += steps
-        good = (self.served().own(name).resource() for name in (self.name, BESIDE))
+        good = (self.served().get_cluster(name).resource() for name in (self.name, BESIDE))
         told = f"{self._told(self._at)}, as it is"
         mended = await self._world.control.offer(Kind.CLUSTER, *good, told=told)
-        await self._judge(AFTERWARDS, mended, AckedOrNacked(acked=True))
+        await self._check(AFTERWARDS, mended, AckedOrNacked(acked=True))
         calls = await self._until(self.leads(), within=within)
-        await self._judge(AFTERWARDS, calls, self.leads())
+        await self._check(AFTERWARDS, calls, self.leads())
         if calls.overdue:
-            self._world.bench.turn_to(AFTERWARDS)
+            self._world.checks.turn_to(AFTERWARDS)
             said = "took" if taken else "refused"
             raise PreconditionTimeout(
                 f"the client {said} an odd Cluster, and then uses no good one"
@@ -289,7 +289,7 @@ class LiveCluster:
         self, expected: Expectation, of: str = "", *, within: float = timing.APPLY
     ) -> Calls:
         calls = partial(calls_to, self._world, of or self.name)
-        return await self._world.until(expected, calls, within=within)
+        return await self._world.eventually(expected, calls, within=within)
 
     def _beside(self) -> dict[str, Expectation]:
         """Calls to the other cluster, of which a good update came in a refused response.
@@ -298,17 +298,17 @@ class LiveCluster:
         """
         then, before = self.leads(1, BESIDE), self.leads(0, BESIDE)
         either = AllServedBy((*then.addresses, *before.addresses))
-        return self._world.bench.by_edition(
+        return self._world.checks.by_edition(
             UNCHANGED, lambda edition: either if edition == "envoy" else then
         )
 
-    async def _judge_answer(self, odd: ClusterVariant, answer: Answer, *, acked: bool) -> None:
+    async def _check_answer(self, odd: ClusterVariant, answer: Answer, *, acked: bool) -> None:
         """Whether it is taken or refused, as most editions have it, or otherwise by some."""
-        by = self._world.bench.by_edition(
+        by = self._world.checks.by_edition(
             odd.clause, lambda edition: AckedOrNacked(acked=acked != (edition in odd.otherwise))
         )
-        await self._world.judge(odd.clause, answer, by)
+        await self._world.check(odd.clause, answer, by)
 
-    async def _judge(self, clause: str, seen: Observation, expected: Expectation) -> None:
+    async def _check(self, clause: str, seen: Observation, expected: Expectation) -> None:
         """Put a clause before the judge that every edition words to the same effect."""
-        await self._world.judge(clause, seen, self._world.bench.alike(clause, expected))
+        await self._world.check(clause, seen, self._world.checks.alike(clause, expected))

@@ -63,7 +63,7 @@ class LivePolicy:
         served = weighted_locality(dict(zip(addresses, weights, strict=True)), policy=RoundRobin())
         await world.serve(served)
         live = cls(world, served)
-        await live._demand(RoundRobin())
+        await live._require(RoundRobin())
         return live
 
     async def taken(self, odd: ClusterVariant, as_if: Policy, *, exactly: bool = False) -> None:
@@ -80,53 +80,53 @@ class LivePolicy:
         if self._in_use is None or type(self._in_use) is type(as_if):
             await self._go_to(BEFORE if isinstance(as_if, RoundRobin) else RoundRobin())
         answer = await send_and_await_answer(
-            self._world, self._served.balanced_by(RoundRobin()), odd
+            self._world, self._served.with_policy(RoundRobin()), odd
         )
-        await self._judge(odd.clause, answer, AckedOrNacked(acked=True))
+        await self._check(odd.clause, answer, AckedOrNacked(acked=True))
         if answer.acked:
             self._in_use = None
             calls = await self._calls(as_if, exactly=exactly)
-            await self._judge(odd.clause, calls, self._wanted(as_if))
+            await self._check(odd.clause, calls, self._wanted(as_if))
             if not calls.overdue:
                 self._in_use = as_if
 
     def _wanted(self, policy: Policy) -> Expectation:
-        changed = self._served.balanced_by(policy)
+        changed = self._served.with_policy(policy)
         if isinstance(policy, RoundRobin):
             return EqualShares(changed.addresses())
-        return changed.mapping()
+        return changed.matches_ring()
 
     async def _calls(self, policy: Policy, *, exactly: bool) -> Calls:
         """What is to be judged, once the policy is in use."""
-        changed, call = self._served.balanced_by(policy), self._world.call
+        changed, call = self._served.with_policy(policy), self._world.call
         if isinstance(policy, RoundRobin):
             calls = partial(call, SAME * len(changed.addresses()) * TURNS, concurrency=1)
-            return await self._world.rounds.until_it_lasts(
+            return await self._world.rounds.eventually_stable(
                 EachServesSome(changed.addresses()), calls
             )
         values = self._world.values
         headers = values.telling(changed) if exactly else TWICE * values.sessions(ENOUGH_TO_DIFFER)
-        return await self._world.until(changed.mapping(), partial(call, headers))
+        return await self._world.eventually(changed.matches_ring(), partial(call, headers))
 
     async def _go_to(self, policy: Policy) -> None:
-        cluster = self._served.balanced_by(policy).cluster()
+        cluster = self._served.with_policy(policy).cluster()
         await self._world.control.offer(Kind.CLUSTER, cluster, told=f"{CLUSTER}, {policy}")
-        await self._demand(policy)
+        await self._require(policy)
 
-    async def _demand(self, policy: Policy) -> None:
-        changed, call = self._served.balanced_by(policy), self._world.call
+    async def _require(self, policy: Policy) -> None:
+        changed, call = self._served.with_policy(policy), self._world.call
         why = f"a Cluster of {policy} was served"
         if isinstance(policy, RoundRobin):
             calls = partial(call, SAME * len(changed.addresses()), concurrency=1)
-            await self._world.rounds.demand(EachServesSome(changed.addresses()), calls, why=why)
+            await self._world.rounds.require(EachServesSome(changed.addresses()), calls, why=why)
         else:
             calls = partial(call, TWICE * self._world.sessions(ENOUGH_TO_DIFFER))
-            await self._world.rounds.demand(changed.mapping(), calls, why=why)
+            await self._world.rounds.require(changed.matches_ring(), calls, why=why)
         self._in_use = policy
 
-    async def _judge(self, clause: str, seen: Observation, expected: Expectation) -> None:
+    async def _check(self, clause: str, seen: Observation, expected: Expectation) -> None:
         """Put a clause before the judge that every edition words to the same effect."""
-        await self._world.judge(clause, seen, self._world.bench.alike(clause, expected))
+        await self._world.check(clause, seen, self._world.checks.alike(clause, expected))
 
 
 async def requests_meanwhile(world: World) -> BackgroundTraffic:
@@ -139,6 +139,6 @@ async def in_use(world: World, served: XdsConfig, as_if: Policy) -> tuple[Calls,
     expected: Expectation = EachServesSome(served.addresses())
     headers: Sequence[Mapping[str, str]] = SAME * ENOUGH_TO_DIFFER
     if isinstance(as_if, RingHash):
-        expected = served.balanced_by(as_if).mapping()
+        expected = served.with_policy(as_if).matches_ring()
         headers = TWICE * world.sessions(ENOUGH_TO_DIFFER)
-    return await world.until(expected, partial(world.call, headers, concurrency=1)), expected
+    return await world.eventually(expected, partial(world.call, headers, concurrency=1)), expected

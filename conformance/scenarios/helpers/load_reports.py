@@ -116,7 +116,7 @@ def loads(world: World, expectation: LoadMatches | OfSums) -> Loads:
         ended = "in_progress" if row.status is None else "succeeded"
         if row.status not in {None, "OK"} or calls & failed:
             ended = "errors"
-        counts[world.members.address(row.endpoint)][ended] += 1
+        counts[world.registry.address(row.endpoint)][ended] += 1
         failed -= calls
     said = world.plane.loads
     clusters = tuple(dict.fromkeys(cluster for cluster, _ in said.clusters()))

@@ -148,7 +148,7 @@ class LocalityUpdates:
         lower = itertools.dropwhile(lambda each: not any(p.serves for p in each), priorities)
         return [self._members[member.name] for each in [*lower][1:] for member in each]
 
-    async def judge(self, world: World, clause: str, line: str) -> None:
+    async def check(self, world: World, clause: str, line: str) -> None:
         """Judge where requests go by this line; of several localities each has to have some first.
 
         So many calls are made that a right client misses none of them but by a false alarm. More
@@ -159,29 +159,29 @@ class LocalityUpdates:
         enough = world.sessions(max(AT_LEAST, draws))
         make_calls, expected = partial(world.call, enough), self.wanted(line)
         if not isinstance(expected, Proportions):
-            await world.judge(
-                clause, await world.rounds.until_it_lasts(expected, make_calls), expected
+            await world.check(
+                clause, await world.rounds.eventually_stable(expected, make_calls), expected
             )
             return
         each = EachServesSome(tuple(expected.shares))
-        seen = await world.until(each, make_calls)
-        await world.judge(clause, seen, each)
+        seen = await world.eventually(each, make_calls)
+        await world.check(clause, seen, each)
         if not seen.overdue:
             alike = len({*shares}) == 1
             many = enough if alike else world.sessions(max(TO_TELL_A_QUARTER, len(enough)))
-            await world.judge(clause, await world.call(many), expected)
+            await world.check(clause, await world.call(many), expected)
 
 
-async def judge_lines(world: World, clause: str, lines: Sequence[str]) -> LocalityUpdates:
+async def check_lines(world: World, clause: str, lines: Sequence[str]) -> LocalityUpdates:
     """Serve these lines one after the other, and judge where requests go by each."""
     made = await LocalityUpdates.begin(world, *lines)
     for line in lines:
         await world.serve(made.served(line))
-        await made.judge(world, clause, line)
+        await made.check(world, clause, line)
     return made
 
 
-async def judge_below(world: World, clause: str, made: LocalityUpdates, line: str) -> None:
+async def check_below(world: World, clause: str, made: LocalityUpdates, line: str) -> None:
     """Judge that nobody has connected to the priorities below the one in use."""
     quiet = await world.attempts.quiet(*made.below(line), why="requests at a priority above")
-    await world.judge(clause, quiet, NoAttempts())
+    await world.check(clause, quiet, NoAttempts())

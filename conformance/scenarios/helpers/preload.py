@@ -17,5 +17,5 @@ async def serve_before_requests(world: World, served: XdsConfig) -> None:
     """
     other = single_locality(await world.addresses(1), name="other", path=EMPTY)
     await world.serve(merge(served, other))
-    await world.demand_served(world.sessions(1), path=EMPTY)
+    await world.require_served(world.sessions(1), path=EMPTY)
     await world.serve(served)

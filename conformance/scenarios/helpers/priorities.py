@@ -35,7 +35,9 @@ async def serve_again(world: World, members: Sequence[Member]) -> None:
     before = len(world.fleet.ledger.attempts)  # one may be tried as soon as its mode has changed
     for member in members:
         await member.set_mode(Serve())
-    await world.attempts.demand_one(*members, why="its backoff is over", beyond=before, met=Serve())
+    await world.attempts.require_one(
+        *members, why="its backoff is over", beyond=before, met=Serve()
+    )
 
 
 def ranked(
@@ -48,7 +50,7 @@ def ranked(
     return one_cluster(localities, policy=policy, is_reported=is_reported)
 
 
-async def judge_kept(world: World, used: Member, *, since: float) -> None:
+async def check_kept(world: World, used: Member, *, since: float) -> None:
     """Judge that an update that leaves an endpoint as it was leaves its connection, too (A61).
 
     Args:
@@ -57,7 +59,7 @@ async def judge_kept(world: World, used: Member, *, since: float) -> None:
         since: before the update.
     """
     by = {"A42": AttemptCount(least={used.address: 1}), "A61": AttemptCount()}
-    await world.judge("A42-SUB-14", world.attempts.seen(used, since=since), by)
+    await world.check("A42-SUB-14", world.attempts.seen(used, since=since), by)
 
 
 def tier(priority: int, members: Sequence[Member]) -> Locality:

@@ -46,7 +46,7 @@ async def started(
     return await world.start([{TO: root}] * 3, deadline=deadline)
 
 
-async def judge_time(
+async def check_time(
     world: World,
     kind: Kind,
     missing: Collection[str],
@@ -76,4 +76,4 @@ async def judge_time(
             f"the {which} end of a call",
             choose(ended),
         )
-        await world.judge(clause, took, time)
+        await world.check(clause, took, time)

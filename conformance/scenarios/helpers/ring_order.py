@@ -68,9 +68,9 @@ async def ring_order(
     listed: dict[str, int | None] = dict.fromkeys(member.address for member in members)
     listed.update(zip(listed, weights, strict=False))
     served = weighted_locality(listed, policy=ring)
-    served = served.placed(*served.own().localities, *beside)
+    served = served.with_localities(*served.get_cluster().localities, *beside)
     served = msgspec.structs.replace(served, routes=tuple(routes))
-    key_format = world.bench.key_format
+    key_format = world.checks.key_format
     await (serve_before_requests(world, served) if unasked else world.serve(served))
     return RingOrder(world, members, served, key_format)
 
@@ -159,12 +159,12 @@ class RingOrder:
     def without(self, *members: Member) -> XdsConfig:
         """What is served, without these endpoints."""
         gone = {member.address for member in members}
-        return self.served.placed(
+        return self.served.with_localities(
             *(
                 msgspec.structs.replace(
                     place, endpoints=tuple(e for e in place.endpoints if e.address not in gone)
                 )
-                for place in self.served.own().localities
+                for place in self.served.get_cluster().localities
             )
         )
 
@@ -229,7 +229,7 @@ class RingOrder:
         if not beside and before and isinstance(member.attempts[-1].mode, Close):
             return  # a request for another endpoint went on to it, or the policy did
         started = await self._world.start([self.beginning_with(member, *beside)])
-        await self._world.attempts.demand_count(member, before + 1, why="a request picked it")
+        await self._world.attempts.require_count(member, before + 1, why="a request picked it")
         if not beside:
             return
         (call,) = await started.over()
@@ -246,11 +246,11 @@ class RingOrder:
         if not any(attempt.closed_at is None for attempt in member.attempts):
             before = len(member.attempts)
             await self._world.start([self.beginning_with(member)])
-            await self._world.attempts.demand_count(member, before + 1, why="a request picked it")
+            await self._world.attempts.require_count(member, before + 1, why="a request picked it")
 
     # Verdicts
 
-    async def judge(
+    async def check(
         self, clause: str, *states: State, request: Headers | None = None, calls: int = 5
     ) -> Calls:
         """Put what becomes of the request before the judge, the endpoints being in these states.
@@ -260,38 +260,38 @@ class RingOrder:
         is, the endpoints are known to have failed; and others may be IDLE, which a call changes.
         """
         walk = self.in_states(*states)
-        expected = self._world.bench.by_edition(
+        expected = self._world.checks.by_edition(
             clause, lambda edition: Picks(walk=walk, edition=picker_of(edition))
         )
-        own = self._world.bench.own(clause, expected)
+        own = self._world.checks.own(clause, expected)
         headers = [self.request if request is None else request] * calls
         deadline = timing.HELD if own.waits else timing.EVENT
 
         def call() -> Awaitable[Calls]:
             return self._world.call(headers, deadline=deadline)
 
-        seen = await (call() if "READY" in states else self._world.until(own, call))
-        await self._world.judge(clause, seen, expected)
+        seen = await (call() if "READY" in states else self._world.eventually(own, call))
+        await self._world.check(clause, seen, expected)
         return seen
 
-    async def judge_connecting(self, clause: str, *states: State) -> None:
+    async def check_connecting(self, clause: str, *states: State) -> None:
         """Put before the judge which IDLE endpoints the request has connected, and which not.
 
         One is READY, so that the policy connects none on its own account.
         """
         walk = self.in_states(*states)
-        expected = self._world.bench.by_edition(
+        expected = self._world.checks.by_edition(
             clause, lambda edition: Connects(walk=walk, edition=picker_of(edition))
         )
         idle = [endpoint for endpoint, state in zip(self, states, strict=True) if state == "IDLE"]
         await self._world.start([self.request])
-        seen = await self._world.attempts.until(self._world.bench.own(clause, expected), *idle)
+        seen = await self._world.attempts.until(self._world.checks.own(clause, expected), *idle)
         if behind := idle[1:]:
             await self._world.attempts.quiet_from_now(
                 *behind, why="the request met an IDLE one before"
             )
             seen = self._world.attempts.seen(*idle)
-        await self._world.judge(clause, seen, expected)
+        await self._world.check(clause, seen, expected)
 
     def in_states(self, *states: State) -> tuple[tuple[str, State], ...]:
         """The walk as expectations have it: each address, with its state."""

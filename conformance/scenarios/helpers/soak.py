@@ -160,7 +160,7 @@ class Soak:
         world = self._world
         due = deque(deeds)
         await self._do_all(due, ended=0)
-        await world.demand_served(world.sessions(CONCURRENCY))  # a client is slow at first
+        await world.require_served(world.sessions(CONCURRENCY))  # a client is slow at first
         started = await world.start(
             world.sessions(requests), pace=timing.SOAK_PACE, deadline=timing.SOAK_CALL
         )

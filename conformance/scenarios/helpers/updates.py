@@ -18,7 +18,7 @@ async def send_and_await_answer(
     world: World, served: XdsConfig, odd: ClusterVariant | RawClusterVariant
 ) -> Answer:
     """What the client says to the cluster of `served` with this, as to the clause it is about."""
-    world.bench.turn_to(odd.clause)
+    world.checks.turn_to(odd.clause)
     changed = odd.of(served.cluster())
     return await world.control.offer(Kind.CLUSTER, changed, told=f"{CLUSTER}, {odd}")
 
@@ -27,7 +27,7 @@ async def send_endpoints_and_await_answer(
     world: World, served: XdsConfig, odd: ClusterVariant
 ) -> Answer:
     """The same of the endpoints of that cluster."""
-    world.bench.turn_to(odd.clause)
+    world.checks.turn_to(odd.clause)
     changed = odd.of(served.endpoints())
     told = f"endpoints of {CLUSTER}, {odd}"
     return await world.control.offer(Kind.ENDPOINTS, changed, told=told)
@@ -35,7 +35,7 @@ async def send_endpoints_and_await_answer(
 
 async def placed(world: World, served: XdsConfig, *localities: Locality) -> Answer:
     """What the client says to other localities of the one cluster of `served`."""
-    resource = served.placed(*localities).endpoints()
+    resource = served.with_localities(*localities).endpoints()
     told = "; ".join(map(str, localities[-FEW:]))
     if len(localities) > FEW:
         told = f"{len(localities)} localities, the last of them {told}"

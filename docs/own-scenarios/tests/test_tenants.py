@@ -48,19 +48,19 @@ async def test_each_tenant_is_where_the_ring_has_it(world: World) -> None:
     served = mesh(near(*await world.addresses(3)))
     await world.serve(served)
     calls = await world.call(tenants(100))
-    world.expect(calls, served.mapping())
-    await world.judge("A42-HDR-02", calls, served.mapping())  # and as a clause of the suite
+    world.expect(calls, served.matches_ring())
+    await world.check("A42-HDR-02", calls, served.matches_ring())  # and as a clause of the suite
 
 
 async def test_a_new_backend_takes_its_share(world: World) -> None:
     *old, new = await world.addresses(4)
     await world.serve(mesh(near(*old)))
-    await world.demand_served(tenants(1))
+    await world.require_served(tenants(1))
     after = mesh(near(*old, new))
     await world.serve(after)
     # An ACK comes before the new ring is in use: so the same calls are made until they fit.
-    calls = await world.until(after.mapping(), lambda: world.call(tenants(100)))
-    world.expect(calls, after.mapping())
+    calls = await world.eventually(after.matches_ring(), lambda: world.call(tenants(100)))
+    world.expect(calls, after.matches_ring())
     world.expect(calls, expectations.EachServesSome((new,)))
 
 

@@ -61,9 +61,9 @@ async def test_all_keys(client: str, weights: str, clusters: int, tmp_path: Path
         for number in range(clusters):
             served = random_cluster(rng, addresses)
             await world.serve(served)
-            expected = served.mapping(weights=weights)  # type: ignore[arg-type]
+            expected = served.matches_ring(weights=weights)  # type: ignore[arg-type]
             headers = world.sessions(KEYS)
-            calls = await world.until(expected, partial(world.call, headers))
+            calls = await world.eventually(expected, partial(world.call, headers))
             finding = expected.finding(calls)
             assert finding.holds, f"cluster {number}, {served}: {finding.saw}"
     finally:

@@ -163,7 +163,7 @@ BY_ENDPOINT: tuple[Expectation, ...] = (
     Proportions({A: (1, 1)}),
     RandomOverRing(LOCALITIES, CONFIG),
     AllEndpointsServe(LOCALITIES, CONFIG),
-    PLAIN.mapping(),
+    PLAIN.matches_ring(),
 )
 
 
@@ -209,9 +209,9 @@ def test_calls_without_a_hash_map_to_nothing() -> None:
     unhashed = single_locality(PLACES, policies=(ChannelIdPolicy(),))
     no_header = tuple(msgspec.structs.replace(call, metadata=()) for call in at(A, B))
     with pytest.raises((WrongKind, ValueError)):
-        unhashed.mapping().finding(at(A, B))
+        unhashed.matches_ring().finding(at(A, B))
     with pytest.raises(WrongKind, match="call-0"):
-        PLAIN.mapping().finding(Calls(no_header))
+        PLAIN.matches_ring().finding(Calls(no_header))
 
 
 # The ring: clients with faults of every kind, built here by other code than the oracle's.
@@ -256,11 +256,11 @@ class Client:
         return xxhash.xxh64_intdigest(text.encode(), seed=self.seed)
 
     def rings(self, served: XdsConfig) -> list[list[tuple[int, str]]]:
-        policy = served.own().policy
+        policy = served.get_cluster().policy
         assert isinstance(policy, RingHash)
         listed = [
             [(e.address, self.weigh(e.weight or 1, place.weight)) for e in place.endpoints]
-            for place in served.own().localities
+            for place in served.get_cluster().localities
             if place.weight
         ]
         if not self.a_ring_for_each_locality:
@@ -284,9 +284,9 @@ RIGHT = Client()
 KNOWN = RingKeys(format="ip:port_i")
 STRANGE = Client(key=lambda address, number: f"{number}@{address}")
 FOUR = one_cluster((Locality(tuple(map(Endpoint, PLACES))),), policy=RingHash(minimum=200))
-UNEVEN = one_cluster(FOUR.own().localities, policy=RingHash(minimum=201))
-UNSET = one_cluster(FOUR.own().localities)
-SMALL = one_cluster(FOUR.own().localities, policy=RingHash(minimum=4, maximum=4))
+UNEVEN = one_cluster(FOUR.get_cluster().localities, policy=RingHash(minimum=201))
+UNSET = one_cluster(FOUR.get_cluster().localities)
+SMALL = one_cluster(FOUR.get_cluster().localities, policy=RingHash(minimum=4, maximum=4))
 TWO_LOCALITIES = one_cluster(
     (
         Locality((Endpoint(A, 2), Endpoint(B, 1)), name="one", weight=3),
@@ -295,17 +295,17 @@ TWO_LOCALITIES = one_cluster(
     policy=RingHash(minimum=200),
 )
 CAPPED = weighted_locality({A: 1, B: 50, C: 50}, policy=RingHash(minimum=1))
-CAPPED = CAPPED.capped_at(64)
+CAPPED = CAPPED.with_ring_cap(64)
 
 
 @pytest.mark.parametrize("served", [FOUR, SMALL, TWO_LOCALITIES, CAPPED])
 def test_a_right_client_maps_as_the_ring_does(served: XdsConfig) -> None:
-    finding = served.mapping().finding(Client(cap=served.cap).calls(served))
+    finding = served.matches_ring().finding(Client(cap=served.cap).calls(served))
     assert finding.holds, finding.saw
 
 
 def test_a_right_client_maps_as_the_default_ring_does() -> None:
-    assert UNSET.mapping().finding(RIGHT.calls(UNSET, 100)).holds
+    assert UNSET.matches_ring().finding(RIGHT.calls(UNSET, 100)).holds
 
 
 WORDS = "calls went elsewhere"
@@ -338,7 +338,7 @@ def test_the_built_in_baselines_know_it_by_these_words() -> None:
     ],
 )
 def test_a_wrong_ring_is_refused(served: XdsConfig, client: Client) -> None:
-    mapping = served.mapping()
+    mapping = served.matches_ring()
     finding = mapping.finding(client.calls(served))
     assert not finding.holds
     assert "calls went elsewhere" in finding.saw
@@ -366,7 +366,7 @@ def test_a_wrong_ring_is_refused(served: XdsConfig, client: Client) -> None:
 def test_what_the_text_leaves_open_is_right(
     served: XdsConfig, client: Client, told_as: str
 ) -> None:
-    finding = KNOWN.bind(served.mapping()).finding(client.calls(served))
+    finding = KNOWN.bind(served.matches_ring()).finding(client.calls(served))
     assert finding.holds
     assert told_as in finding.saw
 
@@ -374,7 +374,7 @@ def test_what_the_text_leaves_open_is_right(
 @pytest.mark.parametrize("size", [512, 2048])
 def test_a_wrong_default_size_is_refused(size: int) -> None:
     calls = Client(default_minimum=size).calls(UNSET, 100)
-    assert not UNSET.mapping().finding(calls).holds
+    assert not UNSET.matches_ring().finding(calls).holds
 
 
 def test_an_example_of_a_wrong_call_is_told() -> None:
@@ -382,7 +382,7 @@ def test_an_example_of_a_wrong_call_is_told() -> None:
     moved = calls.calls[7]
     wrong = next(place for place in PLACES if place != moved.endpoint)
     spoiled = (*calls.calls[:7], msgspec.structs.replace(moved, endpoint=wrong), *calls.calls[8:])
-    finding = FOUR.mapping().finding(Calls(spoiled))
+    finding = FOUR.matches_ring().finding(Calls(spoiled))
     assert not finding.holds
     assert "1 of 300 calls" in finding.saw
     assert f"call-7 (session={VALUES[7]!r}" in finding.saw
@@ -404,9 +404,9 @@ def share(endpoint: int, locality: int) -> int:
 )
 def test_raw_weights_and_shares_are_told_apart(client: Client, fits: str, fits_not: str) -> None:
     calls = client.calls(TWO_LOCALITIES)
-    assert TWO_LOCALITIES.mapping(weights=fits).finding(calls).holds  # type: ignore[arg-type]
-    assert not TWO_LOCALITIES.mapping(weights=fits_not).finding(calls).holds  # type: ignore[arg-type]
-    assert TWO_LOCALITIES.mapping().finding(calls).holds
+    assert TWO_LOCALITIES.matches_ring(weights=fits).finding(calls).holds  # type: ignore[arg-type]
+    assert not TWO_LOCALITIES.matches_ring(weights=fits_not).finding(calls).holds  # type: ignore[arg-type]
+    assert TWO_LOCALITIES.matches_ring().finding(calls).holds
 
 
 @pytest.mark.parametrize(
@@ -422,7 +422,7 @@ def test_raw_weights_and_shares_are_told_apart(client: Client, fits: str, fits_n
 )
 def test_variants_can_be_restricted(restriction: dict[str, str], *, holds: bool) -> None:
     calls = RIGHT.calls(SMALL)
-    assert SMALL.mapping(**restriction).finding(calls).holds is holds  # type: ignore[arg-type]
+    assert SMALL.matches_ring(**restriction).finding(calls).holds is holds  # type: ignore[arg-type]
 
 
 ODD = weighted_locality({D: 2, B: 5, A: 2, C: 5}, policy=RingHash(minimum=31, maximum=31))
@@ -430,7 +430,7 @@ EVEN = weighted_locality(dict.fromkeys((D, B, A, C), 1), policy=RingHash(minimum
 
 
 def orders(served: XdsConfig) -> dict[str, MatchesRing]:
-    return {order: served.mapping(allotment=order) for order in ("list", "keys")}
+    return {order: served.matches_ring(allotment=order) for order in ("list", "keys")}
 
 
 def test_choices_are_told_by_calls_on_the_first_ring_where_they_can_be() -> None:
@@ -452,13 +452,13 @@ def test_choices_that_no_ring_tells_apart_are_an_error() -> None:
 
 
 def by_census(served: XdsConfig) -> Expectation:
-    return RingKeys().bind(served.mapping())
+    return RingKeys().bind(served.matches_ring())
 
 
 def test_an_unknown_key_format_is_not_known() -> None:
-    assert FOUR.mapping().key_formats(RIGHT.calls(FOUR, 100)) == {"{address}_{i}"}
-    assert not FOUR.mapping().key_formats(STRANGE.calls(FOUR))
-    assert not FOUR.mapping().finding(STRANGE.calls(FOUR)).holds
+    assert FOUR.matches_ring().key_formats(RIGHT.calls(FOUR, 100)) == {"{address}_{i}"}
+    assert not FOUR.matches_ring().key_formats(STRANGE.calls(FOUR))
+    assert not FOUR.matches_ring().finding(STRANGE.calls(FOUR)).holds
 
 
 @pytest.mark.parametrize("served", [FOUR, TWO_LOCALITIES])
@@ -508,7 +508,7 @@ def test_one_hash_at_two_endpoints_is_no_ring_at_all() -> None:
 def test_calls_by_another_rule_than_the_hash_are_told_as_such(
     places: tuple[str, ...], words: str
 ) -> None:
-    saw = FOUR.mapping().finding(at(*places)).saw
+    saw = FOUR.matches_ring().finding(at(*places)).saw
     assert "calls went elsewhere" in saw
     assert saw.startswith(words) if words else saw.split()[1] == "of"
 
@@ -517,7 +517,7 @@ def test_one_hash_at_two_endpoints_is_told_of_a_known_format_too() -> None:
     """In turn, but by hashes that come again: it may be another rule."""
     call, other = at(A, B)
     twice = msgspec.structs.replace(other, metadata=call.metadata)
-    saw = FOUR.mapping().finding(Calls((call, twice))).saw
+    saw = FOUR.matches_ring().finding(Calls((call, twice))).saw
     assert saw.startswith("one hash met two endpoints: ")
     assert "calls went elsewhere" in saw
 
@@ -527,7 +527,7 @@ SLASHED = Client(key=lambda address, number: f"/{address}_{number}")
 
 def test_who_is_known_by_one_format_is_judged_by_no_other() -> None:
     """Nor by arcs, which would do, whatever all the others are named by."""
-    bound = KNOWN.bind(FOUR.mapping())
+    bound = KNOWN.bind(FOUR.matches_ring())
     assert bound.finding(RIGHT.calls(FOUR)).holds
     for client in (SLASHED, STRANGE):
         assert by_census(FOUR).finding(client.calls(FOUR)).holds
@@ -551,8 +551,8 @@ def everything() -> Iterable[tuple[Expectation, Observation]]:
     yield NackHasDetail(), NACK
     yield OnlyTheseMoved((A,)), Contrast(at(A, B), at(B, C))
     yield by_census(FOUR), STRANGE.calls(FOUR)
-    yield KNOWN.bind(FOUR.mapping()), RIGHT.calls(FOUR)
-    yield TWO_LOCALITIES.mapping(weights="A113", terminal="A42-2021", search="wrap"), at(A)
+    yield KNOWN.bind(FOUR.matches_ring()), RIGHT.calls(FOUR)
+    yield TWO_LOCALITIES.matches_ring(weights="A113", terminal="A42-2021", search="wrap"), at(A)
 
 
 @pytest.mark.parametrize(("expectation", "seen"), list(everything()))

@@ -67,13 +67,13 @@ def test_what_a_manifest_states(written: str | None, keys: RingKeys | None) -> N
 
 @pytest.mark.parametrize("written", KEY_FORMATS)
 def test_a_known_format_is_found(written: str) -> None:
-    found = ring_keys.found(FOUR.mapping(), calls_of(FOUR, written))
+    found = ring_keys.found(FOUR.matches_ring(), calls_of(FOUR, written))
     assert found == RingKeys(format=written, is_found=True)
     assert found.known == KEY_FORMATS[written]
 
 
 def test_none_that_is_known_is_told_with_an_example() -> None:
-    found = ring_keys.found(FOUR.mapping(), calls_of(FOUR, "ip:port_i", further=1))
+    found = ring_keys.found(FOUR.matches_ring(), calls_of(FOUR, "ip:port_i", further=1))
     assert found.known is None
     assert not found.is_found
     assert found.note.startswith("none that is known fits: on a plain ring ")
@@ -82,14 +82,14 @@ def test_none_that_is_known_is_told_with_an_example() -> None:
 
 def test_several_formats_that_fit_tell_nothing() -> None:
     config = single_locality(PLACES[:1])
-    found = ring_keys.found(config.mapping(), calls(dict.fromkeys(VALUES, PLACES[0])))
+    found = ring_keys.found(config.matches_ring(), calls(dict.fromkeys(VALUES, PLACES[0])))
     assert found.known is None
     assert found.note == "several known formats fit the calls on a plain ring"
 
 
 def test_calls_that_failed_tell_nothing() -> None:
     failed = Call(id="x", channel="c", path="/s/m", metadata=(), status="UNAVAILABLE")
-    found = ring_keys.found(FOUR.mapping(), Calls((failed,)))
+    found = ring_keys.found(FOUR.matches_ring(), Calls((failed,)))
     assert found.known is None
     assert "1 of 1 calls did not succeed" in found.note
 
@@ -98,8 +98,8 @@ def test_whoever_goes_one_entry_too_far_is_excused_by_its_arcs_only_where_nothin
     None
 ):
     shifted = calls_of(FOUR, "ip:port_i", further=1)
-    assert RingKeys().bind(FOUR.mapping()).finding(shifted).holds
-    assert not RingKeys(format="ip:port_i").bind(FOUR.mapping()).finding(shifted).holds
+    assert RingKeys().bind(FOUR.matches_ring()).finding(shifted).holds
+    assert not RingKeys(format="ip:port_i").bind(FOUR.matches_ring()).finding(shifted).holds
 
 
 def test_mutants_report_choices_that_the_catalogue_knows() -> None:

@@ -51,7 +51,7 @@ def test_what_a_client_gets_to_know() -> None:
     assert known.keys() == {"m", "n", "b"}
     assert known["n"] == cluster_tree.Refused()
     assert endpoints_by_priority(config).keys() == {"a"}
-    assert {(kind, name) for kind, name in config.named() if kind is Kind.CLUSTER} == {
+    assert {(kind, name) for kind, name in config.resources_by_name() if kind is Kind.CLUSTER} == {
         (Kind.CLUSTER, name) for name in "mnb"
     }
     assert (Kind.CLUSTER, "a") not in subscriptions(config)
@@ -70,6 +70,6 @@ def test_endpoints_that_can_be_used() -> None:
         place(1, Endpoint("4"), weight=None),
     )
     by_name = Cluster(name="d", discovery=LogicalDns("127.0.0.1:1"))
-    config = aggregate_config(("c", "d"), (leaf("c").placed(*places), by_name))
+    config = aggregate_config(("c", "d"), (leaf("c").with_localities(*places), by_name))
     assert endpoints_by_priority(config) == {"c": (("2",), ("3",)), "d": (("127.0.0.1:1",),)}
     assert known_clusters(config)["d"] == cluster_tree.Leaf()

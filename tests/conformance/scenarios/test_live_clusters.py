@@ -50,7 +50,7 @@ def _leaf(wanted: Any) -> str:
 def test_updates_of_clusters_change_no_endpoints(form: Form) -> None:
     """So a good Cluster and an odd one need nothing else to be used."""
     live_cluster = live(form)
-    first, second = (live_cluster.served(step).named() for step in range(2))
+    first, second = (live_cluster.served(step).resources_by_name() for step in range(2))
     changed = {kind for kind, name in first if first[kind, name] != second[kind, name]}
     assert changed == {Kind.CLUSTER}
     assert {what for what in subscriptions(live_cluster.served(1)) if what not in first} == set()
@@ -68,7 +68,7 @@ async def test_who_refuses_nothing_is_not_judged_by_what_a_refusal_leaves(
 
     monkeypatch.setattr(LiveCluster, "refused", taken)
     odds = [ClusterVariant("A29-CDS-01"), ClusterVariant("A29-CDS-02")]
-    world: Any = SimpleNamespace(bench=SimpleNamespace(has=lambda _: True))
+    world: Any = SimpleNamespace(checks=SimpleNamespace(has=lambda _: True))
     with pytest.raises(Unsupported, match="refused no odd Cluster"):
         await LiveCluster(world, "EDS", ADDRESSES).refused_all(odds)
     assert seen == odds

@@ -37,7 +37,7 @@ async def try_once(world: World, endpoint: BackendEndpoint) -> None:
     """Connect as a client would, and wait until it has been seen."""
     host, _, port = endpoint.address.rpartition(":")
     _, writer = await asyncio.open_connection(host, int(port))
-    await world.attempts.demand_count(endpoint, why="it is tried here")
+    await world.attempts.require_count(endpoint, why="it is tried here")
     writer.close()
 
 
@@ -71,7 +71,7 @@ async def test_an_attempt_that_still_failed_does_not_count(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watch = world.attempts
-    monkeypatch.setattr(watch, "demand_one", partial(watch.demand_one, within=timing.QUIET))
+    monkeypatch.setattr(watch, "require_one", partial(watch.require_one, within=timing.QUIET))
     members = await world.endpoints(2, mode=Close())
     second = members[1]
     set_mode = BackendEndpoint.set_mode

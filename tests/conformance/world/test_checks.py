@@ -17,7 +17,7 @@ from conformance.world.checks import Checks
 from conformance.xds_config.config import single_locality
 
 NOTHING = Calls(())
-MAPPING = single_locality(("127.0.0.1:1", "127.0.0.1:2")).mapping()
+MAPPING = single_locality(("127.0.0.1:1", "127.0.0.1:2")).matches_ring()
 MUST, REWORDED, FREE = "A42-RING-05", "A42-PRO-11", "A42-RING-14"
 
 
@@ -28,21 +28,21 @@ def bench(*follows: str, keys: RingKeys | None = None) -> Checks:
 
 def test_one_expectation_is_that_of_the_first_wording() -> None:
     asked = bench("A42")
-    asked.judge(MUST, NOTHING, EndsWith("OK"))
+    asked.check(MUST, NOTHING, EndsWith("OK"))
     (check,) = asked.checks
     assert check.expected == {"A42-2021": EndsWith("OK")}
 
 
 def test_what_envoy_does_not_have_is_demanded_of_it_in_vain() -> None:
-    bench("A37").demand("A37-TREE-02")
-    bench("A42", "envoy").demand("A37-TREE-08")
+    bench("A37").require("A37-TREE-02")
+    bench("A42", "envoy").require("A37-TREE-08")
     with pytest.raises(Unsupported, match="nested aggregates"):
-        bench("A42", "envoy").demand("A37-TREE-02")
+        bench("A42", "envoy").require("A37-TREE-02")
 
 
 def test_one_expectation_holds_for_envoys_words_too() -> None:
     asked = bench("envoy")
-    asked.judge("A32-CB-01", NOTHING, EndsWith("OK"))
+    asked.check("A32-CB-01", NOTHING, EndsWith("OK"))
     (check,) = asked.checks
     assert check.expected == {"A32": EndsWith("OK"), "envoy": EndsWith("OK")}
 
@@ -60,8 +60,8 @@ def test_a_ring_binds_by_what_is_known_of_its_keys(
     by_arcs: bool,  # noqa: FBT001
 ) -> None:
     asked = bench("A42", keys=keys)
-    asked.judge(MUST, NOTHING, MAPPING)
-    asked.judge(FREE, NOTHING, {"the first entry": MAPPING})
+    asked.check(MUST, NOTHING, MAPPING)
+    asked.check(FREE, NOTHING, {"the first entry": MAPPING})
     bound, free = (next(iter(check.expected.values())) for check in asked.checks)
     assert isinstance(bound, MatchesRing)
     assert (bound.key_format, bound.by_arcs) == (key_format, by_arcs)
@@ -70,7 +70,7 @@ def test_a_ring_binds_by_what_is_known_of_its_keys(
 
 def test_a_choice_that_the_row_does_not_name() -> None:
     with pytest.raises(ValueError, match="the catalogue has"):
-        bench("A42").judge(FREE, NOTHING, {"the third entry": MAPPING})
+        bench("A42").check(FREE, NOTHING, {"the third entry": MAPPING})
 
 
 @pytest.mark.parametrize(

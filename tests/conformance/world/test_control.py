@@ -68,7 +68,7 @@ UNROUTED = replace(single_locality([A]), clusters=(*single_locality([A]).cluster
         pytest.param(single_locality([A]), single_locality([B]), ["ENDPOINTS"], id="endpoints"),
         pytest.param(
             single_locality([A]),
-            single_locality([A]).balanced_by(RoundRobin()),
+            single_locality([A]).with_policy(RoundRobin()),
             ["CLUSTER"],
             id="the policy",
         ),
@@ -81,7 +81,7 @@ UNROUTED = replace(single_locality([A]), clusters=(*single_locality([A]).cluster
         pytest.param(
             single_locality([A]), UNROUTED, [], id="another cluster that no route leads to"
         ),
-        pytest.param(ABOVE, ABOVE.balanced_by(RoundRobin(), "leaf"), ["CLUSTER"], id="a leaf"),
+        pytest.param(ABOVE, ABOVE.with_policy(RoundRobin(), "leaf"), ["CLUSTER"], id="a leaf"),
         pytest.param(
             logical_dns("a.test:1"), logical_dns("b.test:1"), ["CLUSTER"], id="a DNS name"
         ),
@@ -158,7 +158,7 @@ async def test_what_is_never_asked_for() -> None:
     """Nobody hangs who was led nowhere: it fails by what it states to follow, if by anything."""
     async with ControlPlane.running() as plane:
         with pytest.raises(PreconditionTimeout, match="request for 1 resources of CLUSTER"):
-            await Control(plane, None).demand_asked(Kind.CLUSTER, 1, within=0.01)
+            await Control(plane, None).require_asked(Kind.CLUSTER, 1, within=0.01)
 
 
 def sent(version: str) -> Response:
@@ -208,10 +208,10 @@ async def test_who_names_none_asks_for_all() -> None:
     """Envoy does, for Clusters; a gRPC client that names none asks for nothing any more."""
     async with ControlPlane.running() as plane:
         plane.transcript.record(asked(1, 1.0))
-        await Control(plane, "envoy").demand_asked(Kind.CLUSTER, 3, within=0.01)
+        await Control(plane, "envoy").require_asked(Kind.CLUSTER, 3, within=0.01)
         for spoken, kind in ((None, Kind.CLUSTER), ("envoy", Kind.ENDPOINTS)):
             with pytest.raises(PreconditionTimeout):
-                await Control(plane, spoken).demand_asked(kind, 3, within=0.01)
+                await Control(plane, spoken).require_asked(kind, 3, within=0.01)
 
 
 NACKED = Answer(kind="CLUSTER", version="2", acked=False, error_detail="no", told="1")

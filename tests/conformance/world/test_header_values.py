@@ -15,13 +15,15 @@ ASKING_FOR_5001 = {"127.0.0.1:1": 1, "127.0.0.1:2": 2500, "127.0.0.1:3": 2500}
 
 def test_ring_of_another_size_shows_in_several_calls() -> None:
     """4,096 entries instead of 5,001 move a call in eleven: by lot none would show at times."""
-    large = weighted_locality(dict(ASKING_FOR_5001), policy=RingHash(minimum=1)).capped_at(16384)
+    large = weighted_locality(dict(ASKING_FOR_5001), policy=RingHash(minimum=1)).with_ring_cap(
+        16384
+    )
     values = HeaderValues(random.Random(0), RingKeys(format="ip:port_i"))
-    chosen = values.telling(large, apart_from=large.capped_at(4096))[:-ENOUGH_TO_MAP]
-    mapping, other = exact(large), exact(large.capped_at(4096))
+    chosen = values.telling(large, apart_from=large.with_ring_cap(4096))[:-ENOUGH_TO_MAP]
+    mapping, other = exact(large), exact(large.with_ring_cap(4096))
     hashes = [xxh64(each[SESSION]) for each in chosen]
     assert sum(mapping(each) != other(each) for each in hashes) >= SEVERAL
 
 
 def exact(served: XdsConfig) -> Way:
-    return served.mapping(key_format="{address}_{i}", weights="raw", search="wrap").picks()[0]
+    return served.matches_ring(key_format="{address}_{i}", weights="raw", search="wrap").picks()[0]

@@ -35,24 +35,24 @@ def each_of(*statuses: str) -> tuple[Round, list[str]]:
 
 async def test_until_it_fits() -> None:
     make, made = each_of("UNAVAILABLE", "UNAVAILABLE", "OK", "UNAVAILABLE")
-    seen = await ROUNDS.until(SERVED, make)
+    seen = await ROUNDS.eventually(SERVED, make)
     assert (len(made), seen.overdue, seen.calls[0].status) == (3, False, "OK")
 
 
 async def test_until_it_lasts() -> None:
     make, made = each_of("UNAVAILABLE", "OK", "UNAVAILABLE")
-    seen = await ROUNDS.until_it_lasts(SERVED, make)
+    seen = await ROUNDS.eventually_stable(SERVED, make)
     assert (len(made), seen.calls[0].status) == (3, "UNAVAILABLE")
 
 
 async def test_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timing, "APPLY", -1.0)
     make, made = each_of("UNAVAILABLE", "OK")
-    seen = await ROUNDS.until(SERVED, make)
+    seen = await ROUNDS.eventually(SERVED, make)
     assert (made, seen.overdue) == (["UNAVAILABLE"], True)
     make, made = each_of("UNAVAILABLE", "OK")
     with pytest.raises(PreconditionTimeout, match="though an update was ACKed"):
-        await ROUNDS.demand(SERVED, make, why="an update was ACKed")
+        await ROUNDS.require(SERVED, make, why="an update was ACKed")
     make, made = each_of("UNAVAILABLE", "OK")
-    assert (await ROUNDS.until_it_lasts(SERVED, make)).overdue
+    assert (await ROUNDS.eventually_stable(SERVED, make)).overdue
     assert made == ["UNAVAILABLE"]

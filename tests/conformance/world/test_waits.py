@@ -23,8 +23,9 @@ OBSERVATIONS = {
     "make",
     "over",
     "reported",
+    "eventually",
+    "eventually_stable",
     "until",
-    "until_it_lasts",
 }
 """What these see is judged, or looked at: none of them fails by itself."""
 

@@ -65,18 +65,21 @@ def test_several_clusters() -> None:
 
 
 def test_own_cluster_and_others() -> None:
-    assert SERVED.own().name == "cluster"
-    assert SERVED.own("other").addresses() == (B,)
-    assert SERVED.mapping(cluster="other").localities == OTHER.mapping().localities
+    assert SERVED.get_cluster().name == "cluster"
+    assert SERVED.get_cluster("other").addresses() == (B,)
+    assert SERVED.matches_ring(cluster="other").localities == OTHER.matches_ring().localities
     with pytest.raises(LookupError, match="No cluster 'x' is served: there is other, cluster"):
-        SERVED.own("x")
+        SERVED.get_cluster("x")
     with pytest.raises(ValueError, match="Two clusters are called 'cluster'"):
         merge(OWN, OWN)
 
 
 def test_aggregate() -> None:
     """Each cluster of the graph has a resource of its own; those of EDS have endpoints as well."""
-    leaf, by_name = replace(OWN.own(), name="leaf"), replace(BY_NAME.own(), name="by-name")
+    leaf, by_name = (
+        replace(OWN.get_cluster(), name="leaf"),
+        replace(BY_NAME.get_cluster(), name="by-name"),
+    )
     lower = Cluster(name="lower", discovery=Aggregate(("by-name", "leaf", "upper")))
     upper = Cluster(name="upper", discovery=Aggregate(("leaf", "lower", "never-served")))
     route = Route(BY_SESSION, cluster="upper")
@@ -90,7 +93,7 @@ def test_aggregate() -> None:
     assert [*made_of.clusters] == ["leaf", "lower", "never-served"]
     assert all(cluster.name in str(served) for cluster in served.clusters)
     assert served.addresses() == ()
-    assert served.mapping(cluster="leaf").localities == OWN.mapping().localities
+    assert served.matches_ring(cluster="leaf").localities == OWN.matches_ring().localities
 
 
 def test_a_leaf_that_two_aggregates_share_is_served_once() -> None:
@@ -105,7 +108,7 @@ def test_drops() -> None:
         Drop("tenth", 1_000, "TEN_THOUSAND"),
         Drop("all", 100, "HUNDRED"),
     ]
-    served = one_cluster(OWN.own().localities, drops=drops)
+    served = one_cluster(OWN.get_cluster().localities, drops=drops)
     assert [
         (
             overload.category,
@@ -149,7 +152,7 @@ def test_cluster_by_dns() -> None:
     assert cluster.HasField("lrs_server")
     assert str(BY_NAME).startswith("LOGICAL_DNS")
     assert BY_NAME.addresses() == (C,)
-    resolved = logical_dns("host.test:80", (A, B)).own()
+    resolved = logical_dns("host.test:80", (A, B)).get_cluster()
     assert resolved.resource().load_assignment.endpoints[0].lb_endpoints[0].endpoint.address == (
         resources.logical_dns_cluster("x", "host.test", 80)
         .load_assignment.endpoints[0]
@@ -189,25 +192,25 @@ def test_where_load_of_leaves_belongs() -> None:
 
 
 def test_header_that_the_policy_names() -> None:
-    named = OWN.balanced_by(TypedRingHash("tenant", minimum=64))
+    named = OWN.with_policy(TypedRingHash("tenant", minimum=64))
     only = named.cluster().load_balancing_policy.policies[0].typed_extension_config
     message = typed_struct_pb2.TypedStruct.FromString(only.typed_config.value)
     assert message.type_url.endswith("/ring_hash_experimental")
     assert dict(message.value) == {"requestHashHeader": "tenant", "minRingSize": 64}
-    assert named.mapping().policies == (HeaderPolicy(name="tenant"),)
+    assert named.matches_ring().policies == (HeaderPolicy(name="tenant"),)
     assert named.config().minimum == 64
     for unnamed in (TypedRingHash(), TypedRingHash("")):
-        assert OWN.balanced_by(unnamed).mapping().policies == BY_SESSION
+        assert OWN.with_policy(unnamed).matches_ring().policies == BY_SESSION
     assert not dict(TypedRingHash().config())
 
 
 def test_sizes_that_are_left_out() -> None:
     def sizes(policy: Policy) -> tuple[int, int]:
-        return SERVED.balanced_by(policy).capped_at(2**23).config().sizes()
+        return SERVED.with_policy(policy).with_ring_cap(2**23).config().sizes()
 
     assert sizes(RingHash()) == sizes(ExtensionRingHash()) == (1024, 2**23)
     assert sizes(TypedRingHash()) == (1024, 4096)
-    extension = SERVED.balanced_by(ExtensionRingHash(maximum=7)).cluster()
+    extension = SERVED.with_policy(ExtensionRingHash(maximum=7)).cluster()
     packed = extension.load_balancing_policy.policies[0].typed_extension_config.typed_config
     message = ring_hash_pb2.RingHash.FromString(packed.value)
     assert packed.Is(message.DESCRIPTOR)

@@ -192,7 +192,7 @@ def test_an_api_listener_of_something_else_is_left_to_the_client() -> None:
 
 
 def test_nothing_that_was_given_is_changed() -> None:
-    served = one_cluster(SERVED.own().localities, policy=RingHash(minimum=9))
+    served = one_cluster(SERVED.get_cluster().localities, policy=RingHash(minimum=9))
     for resource in served.resources():
         before = type(resource)()
         before.CopyFrom(resource)

@@ -65,8 +65,8 @@ ARRANGEMENTS = {
     "hash function by number": single_locality([A], policy=RingHash(hash_function=9)),
     "TypedStruct": single_locality([A], policy=TypedRingHash("tenant", minimum=64)),
     "RingHash extension": single_locality([A], policy=ExtensionRingHash(maximum=7)),
-    "ROUND_ROBIN": single_locality([A]).balanced_by(RoundRobin()),
-    "priorities": single_locality(()).placed(
+    "ROUND_ROBIN": single_locality([A]).with_policy(RoundRobin()),
+    "priorities": single_locality(()).with_localities(
         Locality((Endpoint(A, 3), Endpoint(B, health="UNHEALTHY")), name="one/a/i", weight=2),
         Locality(
             (Endpoint(C, hash_key="k"), Endpoint(D, further=(E, F))),

@@ -26,13 +26,13 @@ async def world() -> AsyncIterator[Any]:
         await members.more(2)
         await members.more(1, mode=Stall())
         yield SimpleNamespace(
-            fleet=fleet, plane=plane, members=members, control=Control(plane, None)
+            fleet=fleet, plane=plane, registry=members, control=Control(plane, None)
         )
 
 
 async def test_where_each_endpoint_is() -> None:
     async with world() as told:
-        first, second, third = (member.address for member in told.members)
+        first, second, third = (member.address for member in told.registry)
         near = Locality((Endpoint(first, weight=3),), name="near/zone", weight=2, priority=0)
         far = Locality((Endpoint(third), Endpoint(first)), name="far", weight=None, priority=1)
         await told.control.serve(one_cluster([near, far]))
@@ -50,7 +50,7 @@ async def test_where_each_endpoint_is() -> None:
 
 async def test_what_is_pushed_by_other_hands_is_told() -> None:
     async with world() as told:
-        first, second, _ = (member.address for member in told.members)
+        first, second, _ = (member.address for member in told.registry)
         await told.control.serve(one_cluster([Locality((Endpoint(first),))]))
         pushed = one_cluster([Locality((Endpoint(second),))]).endpoints()
         await told.plane.set(pushed, RawResource(Kind.ENDPOINTS, "odd", b"\xff"))
@@ -60,7 +60,7 @@ async def test_what_is_pushed_by_other_hands_is_told() -> None:
 
 async def test_what_a_name_is_to_resolve_to() -> None:
     async with world() as told:
-        first, second, _ = (member.address for member in told.members)
+        first, second, _ = (member.address for member in told.registry)
         await told.control.serve(logical_dns("name.test:1", (first, second)))
         _, *rows = output.endpoints(told)
         assert [row.split()[4] for row in rows] == ["cluster", "cluster", "not"]
@@ -68,7 +68,7 @@ async def test_what_a_name_is_to_resolve_to() -> None:
 
 async def test_a_number_or_an_address() -> None:
     async with world() as told:
-        first, second, _ = told.members
+        first, second, _ = told.registry
         assert output.numbered(told, ["2", first.address]) == [(2, second), (1, first)]
         with pytest.raises(LookupError, match="no endpoint 4: there are 1 to 3"):
             output.numbered(told, ["4"])
