@@ -261,6 +261,8 @@ CALLS = {call.name for call in control_pb2.DESCRIPTOR.services_by_name["Control"
 OTHERWISE_CALLED = {
     Script.hold: "Hold",
     Script.release: "Release",
+    Script.hide: "withhold",
+    Script.unhide: "permit",
     Faults.send_malformed: "malformed",
     Faults.send_wrong_type: "wrong_type",
     LoadScript.ask: "load_reporting",

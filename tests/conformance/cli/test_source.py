@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -73,7 +74,9 @@ async def test_sources_are_judged_as_they_are(xdspec: Any, library: Path) -> Non
     assert bad.code == 1, bad.said
     assert "reusing" not in bad.said
     assert f"({library}, v1.7.0, commit {named[:12]}, with changes, build " in bad.said
-    assert f"run {COMPILED} --source '{library}' --seed " in bad.said  # the command that repeats it
+    assert (
+        f"run {shlex.quote(str(COMPILED))} --source '{library}' --seed " in bad.said
+    )  # the command that repeats it
     identity = bad.report["runs"][0]["identity"]
     assert (identity["commit"], identity["describe"], identity["dirty"]) == (named, "v1.7.0", True)
     assert (bad.evidence / "compiled@source").is_dir()
