@@ -173,7 +173,7 @@ async def test_terminal_with_result_after_others(world: World) -> None:
         await world.check(clause, third, OneEndpoint())
 
 
-# Envoy has no channel id, so its policy gives no result; of the gRPC clients all but Rust can watch.
+# Envoy has no channel id; of the gRPC clients, all but Rust can watch.
 @scenario("A42-HASH-13", needs=("watch",))
 async def test_terminal_on_the_channel_id(world: World) -> None:
     await world.plain_ring(TERMINAL_CHANNEL, A)
