@@ -36,13 +36,13 @@ class BuildCache(msgspec.Struct, frozen=True):
 def made_once(
     place: Path,
     fill: Callable[[Path], None],
-    shelf: BuildCache,
+    cache: BuildCache,
     *,
     is_sound: Callable[[], bool] = lambda: True,
 ) -> Path:
     """`place`, filled by the first who comes; others wait, and nobody sees it half made.
 
-    Until this process ends nobody takes it away. Of the others on its shelf those go that were used
+    Until this process ends nobody takes it away. Of the others in its cache those go that were used
     longest ago, when one is made.
 
     Raises:
@@ -53,7 +53,7 @@ def made_once(
         use(place)
     if not (place.is_dir() and is_sound()):
         _make(place, fill, is_sound)
-        _bound(place.parent, shelf)
+        _bound(place.parent, cache)
     with suppress(OSError):
         os.utime(place)
     return place
@@ -100,14 +100,14 @@ def writable(place: Path) -> Iterator[None]:
         ) from trouble
 
 
-def _bound(folder: Path, shelf: BuildCache) -> None:
-    """Take away what is too much on a shelf, and what a maker that was killed has left of it."""
-    hidden = re.compile(rf"\.({shelf.names})\.(?:lock|draft|use)")
+def _bound(folder: Path, cache: BuildCache) -> None:
+    """Take away what is too much in a cache, and what a maker that was killed has left of it."""
+    hidden = re.compile(rf"\.({cache.names})\.(?:lock|draft|use)")
     begun = {found[1] for path in folder.iterdir() if (found := hidden.fullmatch(path.name))}
-    made = [path for path in folder.iterdir() if re.fullmatch(shelf.names, path.name)]
+    made = [path for path in folder.iterdir() if re.fullmatch(cache.names, path.name)]
     made.sort(key=_used_at, reverse=True)
-    for place in (*made[shelf.most :], *(folder / name for name in begun)):
-        if place in made[: shelf.most]:
+    for place in (*made[cache.most :], *(folder / name for name in begun)):
+        if place in made[: cache.most]:
             continue
         with suppress(OSError), _beside(place, "use").open("ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # somebody uses it, or makes it

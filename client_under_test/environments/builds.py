@@ -202,7 +202,7 @@ def _reusable(base: Path, *, is_declared: bool) -> Path | None:
 def _reused(place: Path, client: Client, version: str, tree: str) -> Built:
     record = _record_of(place)
     assert record is not None, "it was read just now, and nobody else takes it away meanwhile"
-    made_once(place, lambda _: None, _shelf(client))
+    made_once(place, lambda _: None, _build_cache(client))
     age = _words_of(time.time() - record.made)
     note = f"reusing the build of {client.name} {version} that was made {age} ago"
     return Built(
@@ -220,7 +220,7 @@ def _words_of(seconds: float) -> str:
     return f"{max(seconds, 0):.0f} s"
 
 
-def _shelf(client: Client) -> BuildCache:
+def _build_cache(client: Client) -> BuildCache:
     names = rf"{re.escape(client.name)}-\d[^/]*-[0-9a-f]{{{_DIGITS}}}"
     return BuildCache(names, MOST_BUILDS)
 
@@ -246,7 +246,7 @@ def _made(wanted: _Wanted, base: Path, state: str, tree: str) -> Built:
         )
         place = base.with_name(f"{base.name}-{record.digest[:_DIGITS]}")
         _write(record, draft)
-        made_once(place, partial(_move, draft), _shelf(client))
+        made_once(place, partial(_move, draft), _build_cache(client))
         if draft.is_dir():  # the same has been built before
             _write(record, place)
     finally:

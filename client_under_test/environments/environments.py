@@ -243,7 +243,7 @@ def _checked(version: str) -> str:
 # Python environments.
 
 
-def _shelf() -> Path:
+def _environments_folder() -> Path:
     """The folder of the cache that holds environments of this Python and platform."""
     return cache() / "python" / installer.PLATFORM
 
@@ -252,7 +252,7 @@ def _python_place(wanted: PythonEnvironment, version: str) -> Path:
     """Where the environment with this version is kept, a pattern for the version will do."""
     beside = hashlib.sha256(repr(wanted.beside).encode()).hexdigest()[:8] if wanted.beside else ""
     name = "+".join(filter(None, (wanted.distribution, beside)))
-    return _shelf() / f"{name}-{version}"
+    return _environments_folder() / f"{name}-{version}"
 
 
 MOST_ENVIRONMENTS: Final = 48
@@ -268,7 +268,7 @@ def _newest(wanted: PythonEnvironment) -> tuple[str, tuple[str, ...]]:
         variable for variable in os.environ.items() if variable[0].startswith(("PIP_", "UV_"))
     )
     of_index = hashlib.sha256(repr(asked).encode()).hexdigest()[:8]
-    told = _shelf() / f"{wanted.distribution}.newest-{of_index}"
+    told = _environments_folder() / f"{wanted.distribution}.newest-{of_index}"
     if told.is_file() and 0 <= time.time() - told.stat().st_mtime < GOOD_FOR:
         kept = read_bytes(told).decode("utf-8", "replace")
         if is_version(kept):

@@ -58,8 +58,8 @@ def installed(client: Client) -> Installed:
     path = sources.there(client)
     _require(path, wanted.distribution, stated.of)
     tree = sources.tree_of(path)
-    shelf = cache() / "python" / installer.PLATFORM / "sources"
-    place = shelf / f"{wanted.distribution}-{_key(tree, wanted, stated.environment)}"
+    kept = cache() / "python" / installer.PLATFORM / "sources"
+    place = kept / f"{wanted.distribution}-{_key(tree, wanted, stated.environment)}"
 
     def fill(draft: Path) -> None:
         work = cache() / "work" / f"{wanted.distribution}-{_name_of(path)}"

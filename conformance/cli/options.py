@@ -155,6 +155,15 @@ def option(*names: str, group: str | None = None, **more: Any) -> Option:
     return group, names, more
 
 
+JUNIT_OPTION = option(
+    "--junit",
+    "junit_path",
+    group=OUTPUT,
+    type=Path,
+    callback=writable,
+    metavar="FILE",
+    help="Write JUnit XML.",
+)
 OUT_OPTION = option(
     "--out",
     group=OUTPUT,
@@ -332,15 +341,7 @@ RUN = (
         metavar="FILE",
         help="Write the report, which other commands read.",
     ),
-    option(
-        "--junit",
-        "junit_path",
-        group=OUTPUT,
-        type=Path,
-        callback=writable,
-        metavar="FILE",
-        help="Write JUnit XML.",
-    ),
+    JUNIT_OPTION,
     OUT_OPTION,
     option(
         "--keep-evidence",
@@ -438,15 +439,7 @@ GATE = (
         metavar="FILE",
         help="Write the comparison.",
     ),
-    option(
-        "--junit",
-        "junit_path",
-        group=OUTPUT,
-        type=Path,
-        callback=writable,
-        metavar="FILE",
-        help="Write JUnit XML.",
-    ),
+    JUNIT_OPTION,
     option("--markdown", group=OUTPUT, is_flag=True, help="Print Markdown."),
     OUT_OPTION,
 )

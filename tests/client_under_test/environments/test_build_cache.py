@@ -12,7 +12,7 @@ from pathlib import Path
 from client_under_test.environments import build_cache
 from client_under_test.environments.build_cache import BuildCache, made_once
 
-SHELF = BuildCache(r"a-\d+", most=3)
+CACHE = BuildCache(r"a-\d+", most=3)
 
 USES = """
 import sys
@@ -36,7 +36,7 @@ def as_if_over() -> None:
 
 
 def made(folder: Path, number: int) -> None:
-    made_once(folder / f"a-{number}", Path.mkdir, SHELF)
+    made_once(folder / f"a-{number}", Path.mkdir, CACHE)
     os.utime(folder / f"a-{number}", (number, number))
     as_if_over()
 
@@ -60,7 +60,7 @@ def test_those_used_last_are_kept(tmp_path: Path) -> None:
         made(tmp_path, number)
     assert {name for name in names(tmp_path) if name[0] != "."} == {"b-1", "a-2", "a-3", "a-4"}
     assert not {name for name in names(tmp_path) if name.startswith(".a-1.")}
-    made_once(tmp_path / "a-2", Path.mkdir, SHELF)  # used again, so now the oldest is 3
+    made_once(tmp_path / "a-2", Path.mkdir, CACHE)  # used again, so now the oldest is 3
     as_if_over()
     made(tmp_path, 5)
     assert {name for name in names(tmp_path) if name[0] == "a"} == {"a-2", "a-4", "a-5"}
@@ -82,7 +82,7 @@ def test_what_a_running_run_uses_stays(tmp_path: Path) -> None:
 def test_what_this_process_uses_stays(tmp_path: Path) -> None:
     for _ in range(2):
         for number in range(1, 7):
-            made_once(tmp_path / f"a-{number}", Path.mkdir, SHELF)
+            made_once(tmp_path / f"a-{number}", Path.mkdir, CACHE)
     assert {f"a-{number}" for number in range(1, 7)} <= names(tmp_path)
     as_if_over()
 
@@ -97,7 +97,7 @@ def test_what_a_killed_maker_has_left_goes(tmp_path: Path) -> None:
 def test_one_that_is_not_sound_is_made_again(tmp_path: Path) -> None:
     made(tmp_path, 1)
     (tmp_path / "a-1" / "old").touch()
-    made_once(tmp_path / "a-1", Path.mkdir, SHELF, is_sound=lambda: False)
+    made_once(tmp_path / "a-1", Path.mkdir, CACHE, is_sound=lambda: False)
     assert names(tmp_path / "a-1") == set()
 
 
@@ -105,4 +105,4 @@ def test_a_cache_that_cannot_be_written_is_read(tmp_path: Path) -> None:
     made(tmp_path, 1)
     (tmp_path / ".a-1.use").unlink()
     (tmp_path / ".a-1.use").mkdir()  # not even root can open that for writing
-    assert made_once(tmp_path / "a-1", Path.mkdir, SHELF) == tmp_path / "a-1"
+    assert made_once(tmp_path / "a-1", Path.mkdir, CACHE) == tmp_path / "a-1"

@@ -281,7 +281,7 @@ def test_versions_that_are_kept(tmp_path: Path) -> None:
     prepare(client)
     assert environments.kept(client) == ("2.1",)
     for version in ("1.9.0", "1.58.3"):
-        (environments._shelf() / f"grpcio-{version}").mkdir(parents=True)
+        (environments._environments_folder() / f"grpcio-{version}").mkdir(parents=True)
     assert environments.kept(find("python")) == ("1.58.3", "1.9.0")
     assert environments.kept(find("reference")) == ()
 
@@ -381,7 +381,7 @@ def test_without_the_index_the_newest_in_the_cache_is_used(
     with pytest.raises(IndexNotReached):
         prepare(find("python"))
     for version in ("1.58.3", "1.60.1", "1.9.0"):
-        python = environments._shelf() / f"grpcio-{version}" / "bin" / "python"
+        python = environments._environments_folder() / f"grpcio-{version}" / "bin" / "python"
         python.parent.mkdir(parents=True)
         python.touch()
     prepared = prepare(find("python"))
@@ -401,7 +401,7 @@ def test_the_index_is_asked_once_in_ten_minutes(monkeypatch: pytest.MonkeyPatch)
         return prepare(find("python")).version
 
     assert [version(), version()] == ["1.60.1", "1.60.1"]
-    [told] = environments._shelf().glob("*.newest-*")
+    [told] = environments._environments_folder().glob("*.newest-*")
     ago = time.time() - environments.GOOD_FOR
     os.utime(told, (ago, ago))
     assert [version(), version()] == ["1.61.0", "1.61.0"]
