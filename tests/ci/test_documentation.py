@@ -45,6 +45,8 @@ FOREIGN = frozenset(
 
 README_WORDS = 900
 
+NAVIGATION = ROOT / "ci" / "documentation" / "navigation.md"
+
 
 def every_fence() -> Iterator[tuple[str, Fence]]:
     for path, name in zip(PAGES, NAMES, strict=True):
@@ -71,6 +73,20 @@ def test_a_page_says_something_without_a_generator(page: str) -> None:
     text = re.sub(r"<!--.*?-->", "", (ROOT / page).read_text("utf-8"), flags=re.DOTALL)
     for section in re.split(r"^#{1,2} .*$", text, flags=re.MULTILINE)[1:]:
         assert section.strip(), f"{page} has an empty section"
+
+
+def test_every_page_has_a_place_in_the_navigation() -> None:
+    entries = re.sub(
+        r"^(```|:).*$|^self$", "", NAVIGATION.read_text("utf-8"), flags=re.MULTILINE
+    ).split()
+    named = {
+        path
+        for entry in entries
+        for path in (
+            ROOT / "docs" / entry.lstrip("/") if entry[0] != "/" else ROOT / entry[1:]
+        ).parent.glob(entry.rpartition("/")[2] + ".md")
+    }
+    assert {*(ROOT / "docs").rglob("*.md")} - named == {ROOT / "docs/index.md"}
 
 
 def test_a_part_that_does_not_exist_is_reported(facts: Facts) -> None:
