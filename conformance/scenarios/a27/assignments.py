@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from conformance.judging.declaration import case, scenario
 from conformance.judging.expectations import AckedOrNacked, AllServedBy
-from conformance.scenarios.helpers.updates import placed, send_endpoints_and_await_answer
+from conformance.scenarios.helpers.live_clusters import placed, send_endpoints_and_await_answer
 from conformance.world import World
 from conformance.xds_config.config import XdsConfig, single_locality
 from conformance.xds_config.policies import RoundRobin

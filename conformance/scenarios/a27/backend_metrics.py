@@ -6,18 +6,20 @@ import pytest
 
 from conformance.judging.declaration import case, scenario
 from conformance.judging.expectations import EachServesSome, MetricsReported
-from conformance.scenarios.helpers.backend_metrics import (
+from conformance.scenarios.helpers.load_reports import (
     ANOTHER,
+    BEHAVIOR,
     NAMED,
     OTHER,
+    balanced,
     begin,
     listing,
     mark,
     metrics,
+    reported,
     told_of,
     with_another,
 )
-from conformance.scenarios.helpers.load_reports import BEHAVIOR, balanced, reported
 from conformance.spec.oracles.backend_metrics import ALL_NAMED
 from conformance.world import World
 from conformance.xds_config.config import XdsConfig

@@ -13,6 +13,7 @@ from conformance.judging.expectations import (
     LoadStreamsKept,
     ReportIntervals,
 )
+from conformance.scenarios.helpers.circuit_breaking import end, kept_open
 from conformance.scenarios.helpers.load_reports import apart, balanced, reported, two_clusters
 from conformance.scenarios.helpers.load_streams import (
     accept_streams,
@@ -26,7 +27,6 @@ from conformance.scenarios.helpers.load_streams import (
     reports_until,
     stream_accepted,
 )
-from conformance.scenarios.helpers.open_calls import end, kept_open
 from conformance.world import EMPTY, World
 from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.routes import CLUSTER

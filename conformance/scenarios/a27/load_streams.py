@@ -24,7 +24,13 @@ from conformance.judging.expectations import (
     fits,
 )
 from conformance.judging.observations import LoadReports, Loads
-from conformance.scenarios.helpers.circuit_breaking import KEPT_OPEN, limited, routed
+from conformance.scenarios.helpers.circuit_breaking import (
+    KEPT_OPEN,
+    end,
+    kept_open,
+    limited,
+    routed,
+)
 from conformance.scenarios.helpers.load_reports import (
     apart,
     balanced,
@@ -43,7 +49,6 @@ from conformance.scenarios.helpers.load_streams import (
     next_reports,
     stream_accepted,
 )
-from conformance.scenarios.helpers.open_calls import end, kept_open
 from conformance.spec.oracles.load import due
 from conformance.spec.oracles.statistics import draws_to_meet_all
 from conformance.world import EMPTY, World, waits

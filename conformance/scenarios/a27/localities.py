@@ -7,8 +7,12 @@ import pytest
 from conformance import timing
 from conformance.judging.declaration import case, scenario
 from conformance.judging.expectations import AllServedBy, AttemptCount
-from conformance.scenarios.helpers.localities import LocalityUpdates, check_below, check_lines
-from conformance.scenarios.helpers.priorities import check_kept
+from conformance.scenarios.helpers.localities import (
+    LocalityUpdates,
+    check_below,
+    check_kept,
+    check_lines,
+)
 from conformance.world import World
 from conformance.xds_config.config import one_cluster
 from conformance.xds_config.endpoints import Endpoint, Locality

@@ -6,7 +6,7 @@ from functools import partial
 from conformance import timing
 from conformance.judging.declaration import scenario
 from conformance.judging.expectations import AllServedBy
-from conformance.scenarios.helpers.priorities import endpoints, fail
+from conformance.scenarios.helpers.localities import endpoints, fail
 from conformance.world import World
 from conformance.xds_config.config import XdsConfig, one_cluster, with_raw_clusters
 from conformance.xds_config.endpoints import Endpoint, Locality

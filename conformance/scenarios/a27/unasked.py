@@ -6,8 +6,7 @@ from msgspec.structs import replace
 
 from conformance.judging.declaration import scenario
 from conformance.judging.expectations import NoAttempts
-from conformance.scenarios.helpers.aggregates import aggregate_config, deploy, leaf
-from conformance.scenarios.helpers.leaf_positions import check_each
+from conformance.scenarios.helpers.aggregates import aggregate_config, check_each, deploy, leaf
 from conformance.world import World
 from conformance.xds_config.clusters import Cluster
 from conformance.xds_config.trees import subscriptions_of

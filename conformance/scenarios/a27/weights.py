@@ -4,7 +4,7 @@ from functools import partial
 
 from conformance.judging.declaration import scenario
 from conformance.judging.expectations import AckedOrNacked, AllServedBy, EachServesSome
-from conformance.scenarios.helpers.updates import placed
+from conformance.scenarios.helpers.live_clusters import placed
 from conformance.world import World
 from conformance.xds_config.config import one_cluster
 from conformance.xds_config.endpoints import Endpoint, Locality

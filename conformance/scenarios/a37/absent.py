@@ -4,14 +4,18 @@ from functools import partial
 
 from conformance import timing
 from conformance.judging.declaration import scenario
-from conformance.scenarios.helpers.aggregates import Shape, calls_to, deploy, in_use, with_route
-from conformance.scenarios.helpers.leaf_positions import (
+from conformance.scenarios.helpers.aggregates import (
     ROOTS,
     TREES,
+    Shape,
+    calls_to,
     check_each,
+    deploy,
     each_position,
+    in_use,
     lose_before_x,
     require_subscribed,
+    with_route,
     without_one,
 )
 from conformance.scenarios.helpers.resource_timeout import check_time, started, waiting_for_all

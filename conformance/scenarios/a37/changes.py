@@ -13,15 +13,16 @@ from conformance.scenarios.helpers.aggregates import (
     aggregate_config,
     aggregates,
     calls_to,
+    check_lists,
     deploy,
     in_use,
     leaf,
     leaf_names,
     prefixed,
+    require_subscribed,
 )
-from conformance.scenarios.helpers.background_traffic import BackgroundTraffic
 from conformance.scenarios.helpers.circuit_breaking import Streams
-from conformance.scenarios.helpers.leaf_positions import check_lists, require_subscribed
+from conformance.scenarios.helpers.live_policies import BackgroundTraffic
 from conformance.scenarios.helpers.load_reports import balanced, reported
 from conformance.world import World
 from conformance.xds_config.clusters import Cluster, Threshold

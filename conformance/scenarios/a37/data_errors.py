@@ -6,15 +6,17 @@ import pytest
 
 from conformance import timing
 from conformance.judging.declaration import scenario
-from conformance.scenarios.helpers.aggregates import Deployment, deploy, in_use
-from conformance.scenarios.helpers.leaf_positions import (
+from conformance.scenarios.helpers.aggregates import (
     BEFORE_X,
     BESIDE,
     ROOTS,
     TREES,
+    Deployment,
     check_each,
+    deploy,
     each_position,
     each_position_of,
+    in_use,
     require_rejected,
     require_subscribed,
     without_one,

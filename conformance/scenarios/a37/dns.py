@@ -22,24 +22,26 @@ from conformance.judging.expectations import (
     fits,
 )
 from conformance.scenarios.helpers.aggregates import (
-    aggregate_config,
-    calls_to,
-    deploy,
-    in_use,
-    leaf,
-)
-from conformance.scenarios.helpers.background_traffic import BackgroundTraffic
-from conformance.scenarios.helpers.failing_tree import FAILS
-from conformance.scenarios.helpers.host_names import by_name, host, known, named, served_again
-from conformance.scenarios.helpers.leaf_positions import (
+    FAILS,
     ROOTS,
     TREES,
+    aggregate_config,
+    by_name,
+    calls_to,
     check_each,
+    deploy,
     each_position,
+    host,
+    in_use,
+    known,
+    leaf,
     lose_before_x,
+    named,
+    served_again,
 )
+from conformance.scenarios.helpers.live_policies import BackgroundTraffic
 from conformance.scenarios.helpers.load_reports import balanced, reported
-from conformance.scenarios.helpers.priorities import fail
+from conformance.scenarios.helpers.localities import fail
 from conformance.world import ENOUGH_TO_DIFFER, World
 from conformance.xds_config.clusters import Aggregate, Cluster, LogicalDns
 from conformance.xds_config.config import with_raw_clusters

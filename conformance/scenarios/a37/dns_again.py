@@ -10,15 +10,19 @@ from conformance.judging.declaration import scenario
 from conformance.judging.expectations import AllServedBy, Expectation, Resolves, fits
 from conformance.judging.observations import Calls
 from conformance.scenarios.helpers.aggregates import (
+    FAILS,
     aggregate_config,
+    by_name,
     calls_to,
     deploy,
+    host,
     in_use,
+    kept_long,
+    known,
     leaf,
+    named,
 )
-from conformance.scenarios.helpers.failing_tree import FAILS
-from conformance.scenarios.helpers.host_names import by_name, host, kept_long, known, named
-from conformance.scenarios.helpers.priorities import fail
+from conformance.scenarios.helpers.localities import fail
 from conformance.world import World
 from conformance.xds_config.trees import at_the_first
 from test_servers import Answer, Close, NameRecords, NoSuchName, Refuse, ServerFailure

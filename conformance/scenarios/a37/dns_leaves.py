@@ -9,10 +9,18 @@ from msgspec.structs import replace
 
 from conformance.judging.declaration import scenario
 from conformance.judging.expectations import AllServedBy, EndsWith
-from conformance.scenarios.helpers.aggregates import aggregate_config, calls_to, deploy, leaf
+from conformance.scenarios.helpers.aggregates import (
+    BEFORE_X,
+    TREES,
+    aggregate_config,
+    calls_to,
+    check_each,
+    deploy,
+    each_position,
+    leaf,
+)
 from conformance.scenarios.helpers.circuit_breaking import Streams, connected, limited
-from conformance.scenarios.helpers.leaf_positions import BEFORE_X, TREES, check_each, each_position
-from conformance.scenarios.helpers.priorities import serve_again
+from conformance.scenarios.helpers.localities import serve_again
 from conformance.world import World
 from conformance.xds_config.clusters import LogicalDns
 from conformance.xds_config.config import with_raw_clusters

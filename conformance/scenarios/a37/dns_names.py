@@ -9,9 +9,16 @@ from msgspec.structs import replace
 from conformance import timing
 from conformance.judging.declaration import case, scenario
 from conformance.judging.expectations import AckedOrNacked, AllServedBy, Expectation, Fails
-from conformance.scenarios.helpers.aggregates import calls_to, deploy, in_use
-from conformance.scenarios.helpers.failing_tree import FAILS
-from conformance.scenarios.helpers.host_names import by_name, host, known, named
+from conformance.scenarios.helpers.aggregates import (
+    FAILS,
+    by_name,
+    calls_to,
+    deploy,
+    host,
+    in_use,
+    known,
+    named,
+)
 from conformance.scenarios.helpers.live_clusters import AFTERWARDS
 from conformance.world import World
 from conformance.xds_config.clusters import Cluster, LogicalDns

@@ -7,15 +7,16 @@ import pytest
 from conformance import timing
 from conformance.judging.declaration import case, scenario
 from conformance.judging.expectations import Duration
-from conformance.scenarios.helpers.aggregates import calls_to, deploy
-from conformance.scenarios.helpers.failing_tree import errors_and_waits
-from conformance.scenarios.helpers.leaf_positions import (
+from conformance.scenarios.helpers.aggregates import (
     BESIDE,
     ROOTS,
     TREES,
     by_health,
+    calls_to,
     check_each,
+    deploy,
     each_position,
+    errors_and_waits,
 )
 from conformance.world import World
 from conformance.xds_config.broken import (

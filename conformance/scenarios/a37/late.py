@@ -5,8 +5,13 @@ import pytest
 from conformance import timing
 from conformance.judging.declaration import scenario
 from conformance.judging.expectations import EndsWith, Expectation, NoAttempts
-from conformance.scenarios.helpers.aggregates import calls_to, deploy, with_route
-from conformance.scenarios.helpers.leaf_positions import POSITIONS, require_subscribed
+from conformance.scenarios.helpers.aggregates import (
+    POSITIONS,
+    calls_to,
+    deploy,
+    require_subscribed,
+    with_route,
+)
 from conformance.world import PendingCalls, World
 from conformance.xds_config.broken import without_resources
 from conformance.xds_config.config import XdsConfig

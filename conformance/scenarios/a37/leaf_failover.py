@@ -15,7 +15,7 @@ from conformance.judging.expectations import (
 )
 from conformance.judging.observations import Elapsed
 from conformance.scenarios.helpers.aggregates import Deployment, calls_to, deploy, in_use
-from conformance.scenarios.helpers.priorities import check_kept, fail, serve_again
+from conformance.scenarios.helpers.localities import check_kept, fail, serve_again
 from conformance.world import World
 from conformance.xds_config.broken import with_clusters_changed, with_endpoints
 from conformance.xds_config.routes import TO

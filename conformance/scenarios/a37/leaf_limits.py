@@ -10,6 +10,7 @@ from conformance.scenarios.helpers.aggregates import (
     aggregate_config,
     aggregates,
     calls_to,
+    check_lists,
     leaf,
 )
 from conformance.scenarios.helpers.circuit_breaking import (
@@ -20,7 +21,6 @@ from conformance.scenarios.helpers.circuit_breaking import (
     lose,
     until_at,
 )
-from conformance.scenarios.helpers.leaf_positions import check_lists
 from conformance.world import World
 from conformance.xds_config.broken import unhealthy
 from conformance.xds_config.limits import admits

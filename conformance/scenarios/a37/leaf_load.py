@@ -19,7 +19,7 @@ from conformance.scenarios.helpers.circuit_breaking import (
     until_at,
 )
 from conformance.scenarios.helpers.load_reports import balanced, reported
-from conformance.scenarios.helpers.priorities import fail, serve_again
+from conformance.scenarios.helpers.localities import fail, serve_again
 from conformance.world import World
 from conformance.xds_config.broken import unhealthy
 from conformance.xds_config.clusters import Cluster, Drop

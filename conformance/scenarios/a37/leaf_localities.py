@@ -22,8 +22,8 @@ from conformance.scenarios.helpers.aggregates import (
     in_use,
     leaf,
 )
-from conformance.scenarios.helpers.background_traffic import BackgroundTraffic
-from conformance.scenarios.helpers.priorities import check_kept, endpoints, fail, serve_again, tier
+from conformance.scenarios.helpers.live_policies import BackgroundTraffic
+from conformance.scenarios.helpers.localities import check_kept, endpoints, fail, serve_again, tier
 from conformance.world import World
 from conformance.xds_config.broken import with_clusters_changed
 from conformance.xds_config.clusters import Cluster, Eds

@@ -10,18 +10,18 @@ from conformance import timing
 from conformance.judging.declaration import scenario
 from conformance.judging.expectations import EndsWith, Expectation
 from conformance.scenarios.helpers.aggregates import (
+    BESIDE,
+    FAILS,
+    STATUSES,
     Deployment,
     aggregates,
     calls_to,
     deploy,
-    prefixed,
-    route_to,
-)
-from conformance.scenarios.helpers.failing_tree import FAILS, STATUSES, errors_and_waits
-from conformance.scenarios.helpers.leaf_positions import (
-    BESIDE,
     each_position_of,
+    errors_and_waits,
+    prefixed,
     require_subscribed,
+    route_to,
 )
 from conformance.world import PendingCalls, World
 from conformance.xds_config.broken import without_resources

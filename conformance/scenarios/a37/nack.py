@@ -18,8 +18,12 @@ from conformance.judging.expectations import (
     NackNames,
     NackVersion,
 )
-from conformance.scenarios.helpers.aggregates import aggregate_config, calls_to, leaf
-from conformance.scenarios.helpers.leaf_positions import require_subscribed
+from conformance.scenarios.helpers.aggregates import (
+    aggregate_config,
+    calls_to,
+    leaf,
+    require_subscribed,
+)
 from conformance.world import World
 from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.routes import TO

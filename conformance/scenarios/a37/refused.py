@@ -5,20 +5,18 @@ from functools import partial
 from conformance.judging.declaration import scenario
 from conformance.judging.expectations import Expectation
 from conformance.scenarios.helpers.aggregates import (
-    Deployment,
-    aggregates,
-    calls_to,
-    deploy,
-    in_use,
-)
-from conformance.scenarios.helpers.failing_tree import errors_and_waits
-from conformance.scenarios.helpers.leaf_positions import (
     BESIDE,
     ROOTS,
     TREES,
+    Deployment,
+    aggregates,
+    calls_to,
     check_each,
+    deploy,
     each_position,
     each_position_of,
+    errors_and_waits,
+    in_use,
     lose_before_x,
     require_rejected,
     require_subscribed,

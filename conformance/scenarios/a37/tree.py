@@ -19,6 +19,7 @@ from conformance.judging.expectations import (
     SubscribesOnce,
 )
 from conformance.scenarios.helpers.aggregates import (
+    STATUSES,
     Shape,
     aggregates,
     calls_to,
@@ -27,7 +28,6 @@ from conformance.scenarios.helpers.aggregates import (
     leaf,
     prefixed,
 )
-from conformance.scenarios.helpers.failing_tree import STATUSES
 from conformance.world import World
 from conformance.xds_config.broken import with_clusters_changed, with_endpoints
 from conformance.xds_config.clusters import Cluster, Eds

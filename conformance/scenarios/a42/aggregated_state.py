@@ -14,9 +14,8 @@ from conformance.judging.expectations import (
     NoAttempts,
 )
 from conformance.judging.observations import States
-from conformance.scenarios.helpers.preload import serve_before_requests
-from conformance.scenarios.helpers.priorities import endpoints, ranked, tier
-from conformance.scenarios.helpers.ring_order import ring_order
+from conformance.scenarios.helpers.localities import endpoints, ranked, tier
+from conformance.scenarios.helpers.ring_order import ring_order, serve_before_requests
 from conformance.spec.oracles.aggregated_state import aggregated_state
 from conformance.spec.oracles.picker import State
 from conformance.world import World

@@ -21,9 +21,13 @@ from conformance.judging.expectations import (
     fits,
 )
 from conformance.judging.observations import Attempt, Attempts, Calls, Elapsed
-from conformance.scenarios.helpers.preload import serve_before_requests
-from conformance.scenarios.helpers.priorities import endpoints, fail, ranked, serve_again, tier
-from conformance.scenarios.helpers.ring_order import LARGE, RingOrder, ring_order
+from conformance.scenarios.helpers.localities import endpoints, fail, ranked, serve_again, tier
+from conformance.scenarios.helpers.ring_order import (
+    LARGE,
+    RingOrder,
+    ring_order,
+    serve_before_requests,
+)
 from conformance.world import World, waits
 from conformance.xds_config.policies import RoundRobin
 from test_servers import BackendEndpoint as Member

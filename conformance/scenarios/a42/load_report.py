@@ -20,7 +20,7 @@ from conformance.scenarios.helpers.load_reports import (
     reported,
     two_clusters,
 )
-from conformance.scenarios.helpers.priorities import endpoints, fail, ranked, serve_again
+from conformance.scenarios.helpers.localities import endpoints, fail, ranked, serve_again
 from conformance.world import EMPTY, World
 from conformance.xds_config.clusters import Drop
 from conformance.xds_config.config import XdsConfig, logical_dns, with_raw_clusters

@@ -15,7 +15,7 @@ from conformance.judging.expectations import (
     EndpointsTried,
     EndsWith,
 )
-from conformance.scenarios.helpers.priorities import endpoints, ranked, tier
+from conformance.scenarios.helpers.localities import endpoints, ranked, tier
 from conformance.scenarios.helpers.ring_order import LARGE, RingOrder, ring_order
 from conformance.spec.oracles.backoff import most
 from conformance.world import World

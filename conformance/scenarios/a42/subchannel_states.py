@@ -13,9 +13,8 @@ from conformance.judging.expectations import (
     NeverInState,
     NoAttempts,
 )
-from conformance.scenarios.helpers.preload import serve_before_requests
-from conformance.scenarios.helpers.priorities import endpoints, ranked
-from conformance.scenarios.helpers.ring_order import ring_order
+from conformance.scenarios.helpers.localities import endpoints, ranked
+from conformance.scenarios.helpers.ring_order import ring_order, serve_before_requests
 from conformance.world import ENOUGH_TO_SPREAD, World
 from conformance.xds_config.endpoints import Endpoint, Locality
 from test_servers import BackendEndpoint as Member

@@ -9,10 +9,17 @@ from msgspec.structs import replace
 
 from conformance.judging.declaration import case, scenario
 from conformance.judging.expectations import AckedOrNacked, AllServedBy, EndsWith
-from conformance.scenarios.helpers.custom_policies import Config, CustomCluster, custom, hands_on
-from conformance.scenarios.helpers.live_policies import LivePolicy, in_use, requests_meanwhile
-from conformance.scenarios.helpers.priorities import fail, tier
-from conformance.scenarios.helpers.updates import send_and_await_answer
+from conformance.scenarios.helpers.live_clusters import send_and_await_answer
+from conformance.scenarios.helpers.live_policies import (
+    Config,
+    CustomCluster,
+    LivePolicy,
+    custom,
+    hands_on,
+    in_use,
+    requests_meanwhile,
+)
+from conformance.scenarios.helpers.localities import fail, tier
 from conformance.world import World
 from conformance.world.policies import TEST_POLICY
 from conformance.xds_config.endpoints import Endpoint

@@ -12,9 +12,13 @@ from conformance.judging.expectations import (
     Expectation,
     OneEndpoint,
 )
-from conformance.scenarios.helpers.live_clusters import AFTERWARDS, UNCHANGED, LiveCluster
+from conformance.scenarios.helpers.live_clusters import (
+    AFTERWARDS,
+    UNCHANGED,
+    LiveCluster,
+    send_and_await_answer,
+)
 from conformance.scenarios.helpers.live_policies import SAME, LivePolicy
-from conformance.scenarios.helpers.updates import send_and_await_answer
 from conformance.world import ENOUGH_TO_DIFFER, World
 from conformance.xds_config import policy_bytes
 from conformance.xds_config.config import one_cluster, single_locality, with_raw_clusters

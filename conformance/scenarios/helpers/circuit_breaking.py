@@ -1,4 +1,4 @@
-"""Streams that stay open, begun one after another, against the limit of a cluster."""
+"""Keep calls open, one after another, up to the limit of a cluster."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from conformance.judging.aborts import PreconditionTimeout
 from conformance.judging.expectations import AllServedBy, EndsWith, RequestsAdmitted
 from conformance.judging.observations import OPEN, Call, Calls
 from conformance.scenarios.helpers.aggregates import aggregates, calls_to, leaf, route_to
-from conformance.scenarios.helpers.priorities import fail
+from conformance.scenarios.helpers.load_reports import arrived
+from conformance.scenarios.helpers.localities import fail
 from conformance.spec.oracles.circuit_breaking import USUAL_LIMIT
 from conformance.world import DUPLEX, PendingCalls, World, waits
 from conformance.xds_config.clusters import Cluster, Drop, Threshold
@@ -276,3 +277,19 @@ class Streams:
         open_call = [each for each in self._open if each.to == to][-1 if newest else 0]
         self._open.remove(open_call)
         return open_call
+
+
+async def kept_open(world: World, number: int, *, to: str = "") -> PendingCalls:
+    """So many more calls that the backends have received, and do not answer."""
+    waiting = sum(1 for row in world.fleet.ledger.rpcs if row.ended_at is None)
+    headers = [{**session, **KEPT_OPEN, TO: to} for session in world.sessions(number)]
+    started = await world.start(headers, deadline=None)
+    await arrived(world, waiting + number, why="a request was made for each")
+    return started
+
+
+async def end(world: World) -> None:
+    """Have the backends end all calls that are open."""
+    for row, rpc in enumerate(world.fleet.ledger.rpcs):
+        if rpc.ended_at is None:
+            world.fleet.end(row, grpc.StatusCode.INTERNAL)

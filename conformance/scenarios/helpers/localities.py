@@ -1,4 +1,4 @@
-"""Localities by priority in a line of text, served one line after the other.
+"""Endpoints by priority, and localities by priority in a line of text.
 
 ``a b:3 | c- d! E`` has a and b, of weight 3, in the first priority. In the second, c lists no
 endpoint, the health of that of d is bad, and that of E, as its name is in capitals, closes every
@@ -18,6 +18,7 @@ import msgspec
 
 from conformance.judging.expectations import (
     AllServedBy,
+    AttemptCount,
     EachServesSome,
     EndsWith,
     Expectation,
@@ -28,9 +29,9 @@ from conformance.spec.oracles.statistics import draws_needed, draws_to_meet_all
 from conformance.world import World
 from conformance.xds_config.config import XdsConfig, one_cluster
 from conformance.xds_config.endpoints import Endpoint, Locality
-from conformance.xds_config.policies import RoundRobin
+from conformance.xds_config.policies import Policy, RingHash, RoundRobin
 from test_servers import BackendEndpoint as Member
-from test_servers import Close
+from test_servers import Close, Mode, Serve
 
 TO_TELL_A_QUARTER: Final = draws_needed(0.25, 0.5)
 """Calls that tell a locality of a quarter from one of two equal ones."""
@@ -185,3 +186,58 @@ async def check_below(world: World, clause: str, made: LocalityUpdates, line: st
     """Judge that nobody has connected to the priorities below the one in use."""
     quiet = await world.attempts.quiet(*made.below(line), why="requests at a priority above")
     await world.check(clause, quiet, NoAttempts())
+
+
+async def endpoints(world: World, *modes: Mode) -> list[Member]:
+    """An endpoint for each of these modes of its gate."""
+    return [(await world.endpoints(1, mode=mode))[0] for mode in modes]
+
+
+async def fail(*members: Member) -> list[str]:
+    """Have endpoints that serve close their connections, and each new one; their addresses."""
+    for member in members:
+        await member.set_mode(Close())
+        await member.kill()
+    return [member.address for member in members]
+
+
+async def serve_again(world: World, members: Sequence[Member]) -> None:
+    """Have endpoints that failed serve, and wait until one of them is tried: backoff comes first.
+
+    Raises:
+        ClientStuck: none was in time.
+    """
+    before = len(world.fleet.ledger.attempts)  # one may be tried as soon as its mode has changed
+    for member in members:
+        await member.set_mode(Serve())
+    await world.attempts.require_one(
+        *members, why="its backoff is over", beyond=before, met=Serve()
+    )
+
+
+def ranked(
+    *priorities: Sequence[Member],
+    policy: Policy = RingHash(),  # noqa: B008 - frozen
+    is_reported: bool = False,
+) -> XdsConfig:
+    """For each priority one locality of equal endpoints."""
+    localities = tuple(map(tier, range(len(priorities)), priorities))
+    return one_cluster(localities, policy=policy, is_reported=is_reported)
+
+
+async def check_kept(world: World, used: Member, *, since: float) -> None:
+    """Judge that an update that leaves an endpoint as it was leaves its connection, too (A61).
+
+    Args:
+        world: of the scenario.
+        used: the endpoint, which has been connected.
+        since: before the update.
+    """
+    by = {"A42": AttemptCount(least={used.address: 1}), "A61": AttemptCount()}
+    await world.check("A42-SUB-14", world.attempts.seen(used, since=since), by)
+
+
+def tier(priority: int, members: Sequence[Member]) -> Locality:
+    """One locality of equal endpoints, of this priority."""
+    listed = tuple(Endpoint(member.address) for member in members)
+    return Locality(listed, name=f"locality-{priority}", priority=priority)

@@ -1,4 +1,4 @@
-"""Endpoints in the order in which a request meets them on the ring, brought into given states."""
+"""Bring the endpoints into given states, in the order in which a request meets them."""
 
 from __future__ import annotations
 
@@ -13,20 +13,35 @@ from conformance.judging.aborts import PreconditionTimeout, WrongOutcome
 from conformance.judging.expectations import Connects, Picks
 from conformance.judging.expectations.timing_sensitivity import OF_TIME
 from conformance.judging.observations import Call, Calls
-from conformance.scenarios.helpers.preload import serve_before_requests
 from conformance.spec.oracles.distinguishing import value_of_an_entry
 from conformance.spec.oracles.picker import PickerEdition, State
 from conformance.spec.oracles.request_hash import xxh64
 from conformance.spec.oracles.ring.building import build_for
 from conformance.spec.oracles.ring.values import NoSuchValueError, value_preferring
 from conformance.spec.oracles.ring.variants import CANDIDATES
-from conformance.world import Headers, World
-from conformance.xds_config.config import XdsConfig, weighted_locality
+from conformance.world import EMPTY, Headers, World
+from conformance.xds_config.config import XdsConfig, merge, single_locality, weighted_locality
 from conformance.xds_config.endpoints import Locality
 from conformance.xds_config.policies import Policy, RingHash
 from conformance.xds_config.routes import BY_SESSION, SESSION, Route
 from test_servers import BackendEndpoint as Member
 from test_servers import Close, Hold, Mode, Serve
+
+
+async def serve_before_requests(world: World, served: XdsConfig) -> None:
+    """Have the client take this in without any request for it.
+
+    It came with another cluster, to which a request was made, and which is left out then. So no
+    request can meet a route that is there before its cluster, as happens where both are new.
+
+    Raises:
+        ClientRefused, ClientSilent: as they say.
+    """
+    other = single_locality(await world.addresses(1), name="other", path=EMPTY)
+    await world.serve(merge(served, other))
+    await world.require_served(world.sessions(1), path=EMPTY)
+    await world.serve(served)
+
 
 LARGE: Final = RingHash(minimum=2048)
 """A ring on which every order of five endpoints begins somewhere: that one of their 120 does not

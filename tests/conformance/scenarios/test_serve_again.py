@@ -12,7 +12,7 @@ from client_under_test import find, prepare
 from conformance import timing
 from conformance.judging.aborts import PreconditionTimeout
 from conformance.judging.evidence import JudgedClient
-from conformance.scenarios.helpers.priorities import serve_again
+from conformance.scenarios.helpers.localities import serve_again
 from conformance.spec.catalogue import load
 from conformance.world import World, launch
 from test_servers import BackendEndpoint, Close, Fleet, Ledger, Mode
