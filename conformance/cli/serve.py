@@ -12,7 +12,7 @@ from rich.console import Console
 from client_under_test import prepare
 from conformance.cli.failures import Failure, client_trouble, require_machine
 from conformance.cli.interactive import InteractiveSession
-from conformance.cli.interactive.summary import is_of_two
+from conformance.cli.interactive.steps import is_of_two
 from conformance.cli.lookup import found_client
 from conformance.judging.evidence import Trouble
 from conformance.judging.verdicts import Reason, Verdict

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import math
-import signal
 import time
 from collections.abc import (
     AsyncIterator,
     Callable,
     Coroutine,
-    Iterable,
-    Iterator,
     Mapping,
     Sequence,
 )
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,7 +24,7 @@ import msgspec
 
 from client_under_test import Call as PlannedCall
 from client_under_test import Channel
-from conformance.cli.interactive import actions, commands, output, steps, summary
+from conformance.cli.interactive import commands, output, steps
 from conformance.cli.interactive.commands import (
     BadCommand,
     Command,
@@ -38,12 +35,15 @@ from conformance.cli.interactive.commands import (
     Show,
     Wait,
 )
-from conformance.cli.interactive.event_feed import EventFeed
-from conformance.cli.interactive.input import InputLines
 from conformance.cli.interactive.manual_calls import ManualCalls
-from conformance.cli.interactive.printer import Printer
-from conformance.cli.interactive.steps import CallSite, RequestedCalls
-from conformance.cli.interactive.summary import BY_HAND, Step
+from conformance.cli.interactive.output import (
+    EventFeed,
+    InputLines,
+    Printer,
+    end_tasks,
+    signals_handled,
+)
+from conformance.cli.interactive.steps import BY_HAND, CallSite, RequestedCalls, Step
 from conformance.judging.aborts import ScenarioAbandoned, Unsupported
 from conformance.judging.evidence import Record
 from conformance.runner.interaction import Interaction
@@ -142,7 +142,7 @@ class InteractiveSession(Interaction):
 
         A signal that tells a command to end ends this alone.
         """
-        with _heeded(self._go_on.set):
+        with signals_handled(self._go_on.set):
             # Whoever reads it may answer at once.
             self._tell_end(record)
             self._is_asking.set()
@@ -155,13 +155,13 @@ class InteractiveSession(Interaction):
 
     def signed(self, record: Record) -> Record:
         """The record, by the name of whoever made its calls."""
-        return summary.signed(record, self.steps, self._adapter)
+        return steps.signed(record, self.steps, self._adapter)
 
     def so_far(self) -> list[tuple[str, str]]:
         """What was decided by now, in lines with their styles."""
         if self._decide is None:
             return []
-        return summary.summary(self._decide(), self.steps, self._adapter)
+        return steps.summary(self._decide(), self.steps, self._adapter)
 
     # Hands.
 
@@ -292,7 +292,7 @@ class InteractiveSession(Interaction):
             case Done() | Make() | Wait():
                 await self._answer(command)
             case _:
-                await actions.execute(command, self._there, self._say)
+                await commands.execute(command, self._there, self._say)
 
     async def _answer(self, command: Done | Make | Wait) -> None:
         """Answer what is asked for now; a script's answer is for what is asked for next."""
@@ -367,7 +367,7 @@ class InteractiveSession(Interaction):
     def _tell_end(self, record: Record) -> None:
         ways = "`quit` or Ctrl-C ends it."
         if self._is_for_steps:
-            for line, style in summary.summary(record, self.steps, self._adapter):
+            for line, style in steps.summary(record, self.steps, self._adapter):
                 self._say(line, style)
         else:
             ways = "Press Enter, or send SIGINT or SIGTERM, to go on."
@@ -394,7 +394,7 @@ class InteractiveSession(Interaction):
         try:
             yield
         finally:
-            await _ended(tasks)
+            await end_tasks(tasks)
 
 
 class _Caller:
@@ -427,28 +427,3 @@ class _Caller:
         if made is not None:
             return made
         return await self._channel.start_calls(calls, concurrency=concurrency, pace=pace)
-
-
-@contextmanager
-def _heeded(told: Callable[[], None]) -> Iterator[None]:
-    """Have signals that tell a command to end tell this alone, for the length of a block."""
-    loop = asyncio.get_running_loop()
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.getsignal(number) for number in numbers}
-    for number in numbers:
-        loop.add_signal_handler(number, told)
-    try:
-        yield
-    finally:
-        for number in numbers:
-            loop.remove_signal_handler(number)
-            signal.signal(number, before[number])
-
-
-async def _ended(tasks: Iterable[asyncio.Task[None]]) -> None:
-    """End tasks, and have those fail here that have failed."""
-    for task in tasks:
-        task.cancel()
-    for task in tasks:
-        with suppress(asyncio.CancelledError):
-            await task

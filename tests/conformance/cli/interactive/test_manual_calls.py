@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from client_under_test import CALL_ID_KEY
 from client_under_test import Call as PlannedCall
-from conformance.cli.interactive.matching import recognize
+from conformance.cli.interactive.manual_calls import recognize
 from test_servers import Rpc
 
 UNARY = "/grpc.testing.TestService/UnaryCall"
