@@ -172,11 +172,11 @@ def _recorded(made: Report, path: Path, client: Client, options: RunOptions) -> 
     own = [run for run in made.runs if (run.client.name, run.client.variant) == who]
     if len(own) != 1:
         raise Failure(f"{path} has {len(own)} runs of {client.name}: a base needs exactly one")
-    if made.provenance.suite != suite():
-        there = made.provenance.suite
+    there, here = made.provenance.suite, suite()
+    if not here.is_same(there):
         raise Failure(
-            f"{path} was made by xdspec {there.version} ({there.commit or 'a package'}): run "
-            "the base again with this version, so that both have the same clauses"
+            f"{path} was made by xdspec {there}, and this is {here}: run the base again with this "
+            "one, so that both have the same scenarios"
         )
     (run,) = own
     _require_alike(run, path, options)
@@ -242,6 +242,23 @@ def _quick(options: RunOptions, base: Base) -> Quick:
             else "no scenario is selected"
         )
     return chosen
+
+
+def place_of(client: Prepared, options: RunOptions) -> Path | None:
+    """Return where the run of a base is kept; None if it is not known to be the same later."""
+    if options.environment or options.wrap:
+        return None
+    here, identity = suite(), client.identity
+    if not identity.tree and identity.is_adapter:
+        return None
+    about = (
+        (here.version, here.content),
+        (client.client.name, client.client.variant, client.version, identity.tree),
+        (options.selection(), options.fast, options.isolated, options.no_baseline),
+        {name: os.environ[name] for name in sorted(os.environ) if name.startswith("XDSPEC_")},
+    )
+    key = hashlib.sha256(msgspec.json.encode(about)).hexdigest()
+    return cache() / FOLDER / f"{key}.json"
 
 
 class Both:
@@ -353,25 +370,8 @@ class Both:
 
     # A base is judged once: whoever pushes again waits for the change alone.
 
-    def _place(self, client: Prepared) -> Path | None:
-        """Return where the run of a base is kept; None if it is not known to be the same later."""
-        here, options = suite(), self._options
-        if not here.commit or here.commit.endswith("-dirty") or options.environment or options.wrap:
-            return None
-        identity = client.identity
-        if not identity.tree and identity.is_adapter:
-            return None
-        about = (
-            (here.version, here.commit, self._catalogue.version),
-            (client.client.name, client.client.variant, client.version, identity.tree),
-            (options.selection(), options.fast, options.isolated, options.no_baseline),
-            {name: os.environ[name] for name in sorted(os.environ) if name.startswith("XDSPEC_")},
-        )
-        key = hashlib.sha256(msgspec.json.encode(about)).hexdigest()
-        return cache() / FOLDER / f"{key}.json"
-
     def _kept(self, client: Prepared) -> Run | None:
-        place = self._place(client)
+        place = place_of(client, self._options)
         if place is None or not place.is_file():
             return None
         try:
@@ -389,7 +389,7 @@ class Both:
 
     def _keep(self, client: Prepared, run: Run) -> None:
         """Keep the run of a base, unless something in it is doubtful."""
-        place = self._place(client)
+        place = place_of(client, self._options)
         if place is None or run.troubles or run.totals.get(Verdict.ERROR):
             return
         place.parent.mkdir(parents=True, exist_ok=True)

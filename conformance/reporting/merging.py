@@ -140,6 +140,7 @@ def _origin(report: Report) -> dict[str, Any]:
         "number of shards": of,
         "version of the suite": suite.version,
         "commit of the suite": suite.commit or "none",
+        "content of the suite": suite.content or "none",
         "catalogue": report.provenance.catalogue,
         "seed": report.provenance.seed,
         **{

@@ -27,8 +27,9 @@ DEADLINE = 120.0
 TEMPORARY = "tmp"
 """The folder in a command's own that it takes for temporary files."""
 
-MARK = "XDSPEC_TESTS_RUN"
-"""In the environment of a command and of all that it starts."""
+MARK = "TESTS_OF_XDSPEC_RUN"
+"""In the environment of a command and of all that it starts. Not called XDSPEC_…: such a variable
+would be a setting of the suite."""
 
 AT_ONCE = 2
 """Commands beside one another: as many as the smallest machine has cores."""

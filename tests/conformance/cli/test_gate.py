@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
+from client_under_test import find, prepare
+from conformance.cli import gate
 from conformance.cli.commands import main
+from conformance.cli.session import RunOptions
+from conformance.reporting.provenance import ROOT, Suite, content_of
 
 from .test_source import CLAUSE, COMPILED, ONE, commit, library, names
 
@@ -84,11 +90,57 @@ async def test_a_change_is_held_against_a_report(xdspec: Any, library: Path) -> 
     assert other.code == 4, other.said
     assert "was judged by other scenarios than the change" in other.said
     report = json.loads(base.read_text())
-    report["provenance"]["suite"]["version"] = "0.0.1"
-    base.write_text(json.dumps(report))
-    old = await xdspec.run("gate", *words, "--base", str(base))
-    assert old.code == 4, old.said
-    assert "was made by xdspec 0.0.1" in old.said
+    for field, value, says in (
+        ("content", "0" * 64, ", content 000000000000, and this is 0.1.0, "),
+        ("version", "0.0.1", "was made by xdspec 0.0.1"),
+    ):
+        report["provenance"]["suite"][field] = value
+        base.write_text(json.dumps(report))
+        old = await xdspec.run("gate", *words, "--base", str(base))
+        assert old.code == 4, old.said
+        assert says in old.said
+
+
+async def test_the_run_of_a_base_is_kept_by_what_the_suite_contains(
+    xdspec: Any, library: Path
+) -> None:
+    commit(library)
+    (library / "ring").write_text("down")
+    words = ("gate", COMPILED, "--source", str(library), "--base", "v1.7.0", *ONE)
+    first, second = await xdspec.run(*words), await xdspec.run(*words)
+    assert (first.code, second.code) == (1, 1), second.said
+    assert "is reused" not in first.said
+    assert "is reused (delete " in second.said
+    assert second.out.splitlines()[-1] == BROKEN
+    (kept,) = (library.parent / "cache" / "gate").glob("*.json")
+    report = json.loads(kept.read_text())
+    assert report["provenance"]["suite"]["content"] == content_of(ROOT)
+
+
+def test_another_suite_keeps_runs_of_bases_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    client = prepare(find("reference"))
+    options = RunOptions(
+        only=(),
+        scenario_patterns=(),
+        clauses=(),
+        seed=1,
+        jobs=1,
+        environment={},
+        wrap=(),
+        out=tmp_path,
+        fast=False,
+        worker=None,
+    )
+    commits = {"1": "a", "2": "a-dirty", "3": "a-dirty", "4": None}
+    places = set()
+    for content, commit_of_suite in commits.items():
+        here = Suite(version="0.1.0", commit=commit_of_suite, content=content)
+        monkeypatch.setattr(gate, "suite", partial(Suite, **msgspec.structs.asdict(here)))
+        places.add(gate.place_of(client, options))
+    assert None not in places
+    assert len(places) == len(commits)
 
 
 async def test_a_change_is_held_against_other_sources(

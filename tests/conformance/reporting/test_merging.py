@@ -308,6 +308,9 @@ MIXED: dict[str, Callable[[Report], Report]] = {
     "different commit of the suite: 0123456789abcdef in 1.json, none in 2.json": lambda shard: (
         with_origin(shard, suite=msgspec.structs.replace(shard.provenance.suite, commit=None))
     ),
+    "different content of the suite: none in 1.json, aa in 2.json": lambda shard: with_origin(
+        shard, suite=msgspec.structs.replace(shard.provenance.suite, content="aa")
+    ),
     "different catalogue: ": lambda shard: with_origin(shard, catalogue="0"),
     "different seed: 1 in 1.json, 2 in 2.json": lambda shard: with_origin(shard, seed=2),
     "different version of grpcio: ": lambda shard: with_origin(
