@@ -25,11 +25,10 @@ from conformance.judging import evidence, json_files
 from conformance.judging.evidence import BadEvidence
 from conformance.judging.verdicts import Decision
 from conformance.reporting.bundle import expected_failure
-from conformance.reporting.bundle.case import Case
 from conformance.reporting.bundle.contents import files
 from conformance.reporting.bundle.expected_failure import Again, BadBundle
-from conformance.reporting.evidence_places import opened_folder
-from conformance.reporting.rendering.folder import read_folder
+from conformance.reporting.bundle.readme import Case
+from conformance.reporting.rendering.folder import opened_folder, read_folder
 from conformance.reporting.report import BadReport, Exit, Report, Run, Scenario, read
 from conformance.reporting.stdout import Screen
 from conformance.runner.collection import scenarios_named

@@ -362,7 +362,7 @@ def list_things(what: str) -> None:
             echo(name)
         return
     if what == "coverage":
-        from conformance.reporting.coverage import coverage_lines  # noqa: PLC0415
+        from conformance.spec.catalogue.peer_coverage import coverage_lines  # noqa: PLC0415
 
         for line in coverage_lines(peer_coverage()):
             echo(line)
@@ -415,7 +415,7 @@ def doctor(client: str | None) -> int:
     from client_under_test.doctor import BackendFailed, examine, is_healthy  # noqa: PLC0415
     from conformance.reporting.live import patience  # noqa: PLC0415
     from conformance.reporting.toolchains import toolchain_lines  # noqa: PLC0415
-    from conformance.runner.temporary_folders import scratch  # noqa: PLC0415
+    from conformance.runner.files import scratch  # noqa: PLC0415
 
     if client is None:
         from conformance.cli import machine_report  # noqa: PLC0415

@@ -31,7 +31,7 @@ from conformance.reporting.gate import Gate, Shown
 from conformance.reporting.provenance import suite
 from conformance.reporting.report import BadReport, Exit, Report, Run, shown_command
 from conformance.reporting.stdout import Screen, echo
-from conformance.runner import atomic_files
+from conformance.runner import files
 from conformance.runner.collection import scenarios
 from conformance.runner.interruption import last_words
 from conformance.runner.jobs import default_jobs
@@ -394,7 +394,7 @@ class Both:
             return
         place.parent.mkdir(parents=True, exist_ok=True)
         made: Report = msgspec.structs.replace(self._session.made, runs=(run,), not_run=())
-        atomic_files.write_json(place, made)
+        files.write_json(place, made)
         for old in sorted(place.parent.glob("*.json"), key=lambda path: path.stat().st_mtime)[
             :-KEPT
         ]:

@@ -18,8 +18,8 @@ import msgspec
 from client_under_test.contract.exceptions import NoOwnHosts
 from client_under_test.launching.private_names import with_private_names, write_private_names
 from conformance.runner import preflight
+from conformance.runner.files import scratch
 from conformance.runner.jobs import cores, default_jobs
-from conformance.runner.temporary_folders import scratch
 from regular_files import read_text
 from test_servers import NameServer
 from test_servers.exceptions import FleetTrouble, PortForbidden

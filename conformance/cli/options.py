@@ -15,8 +15,8 @@ import cloup
 
 from conformance.cli.failures import Failure
 from conformance.cli.lookup import catalogue
-from conformance.runner.atomic_files import check_writable
-from conformance.runner.shard import Shard, parsed
+from conformance.runner.files import check_writable
+from conformance.runner.sharding import Shard, parsed
 from conformance.runner.user_input import Unusable, require_folder
 from conformance.runner.user_input import pairs as given_pairs
 from conformance.spec.catalogue import Catalogue

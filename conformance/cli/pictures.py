@@ -7,7 +7,7 @@ from pathlib import Path
 
 from conformance.cli.failures import Failure
 from conformance.judging.evidence import BadEvidence
-from conformance.reporting.pages import show as pages
+from conformance.reporting.pages import template_loader as pages
 from conformance.reporting.rendering import terminal
 from conformance.reporting.rendering import trace as traces
 from conformance.reporting.rendering.scenario import scene
@@ -15,7 +15,7 @@ from conformance.reporting.report import BadReport, Exit, read
 from conformance.reporting.site import model as sites
 from conformance.reporting.site import writing
 from conformance.reporting.stdout import Screen
-from conformance.runner import atomic_files
+from conformance.runner import files
 from conformance.spec.catalogue import Catalogue
 
 
@@ -81,7 +81,7 @@ def write(path: Path, content: bytes) -> None:
         Failure: it cannot be written.
     """
     try:
-        atomic_files.write(path, content)
+        files.write(path, content)
     except OSError as error:
         message = f"{path} cannot be written: {error.strerror}"
         raise Failure(message, Exit.SUITE_TROUBLE) from None

@@ -26,7 +26,7 @@ from conformance.mutation.results import (
 )
 from conformance.reporting.live import Live
 from conformance.reporting.report import Exit
-from conformance.runner import atomic_files
+from conformance.runner import files
 from conformance.runner.collection import scenarios
 from conformance.runner.jobs import default_jobs
 from conformance.runner.run import Ran, run
@@ -97,7 +97,7 @@ def run_mutants(options: MutantOptions, catalogue: Catalogue, screen: Console) -
         screen, made, chosen, ran, [in_a_line(trouble, out / TROUBLE) for trouble in ran.troubles]
     )
     if options.json_path:
-        atomic_files.write_json(options.json_path, made)
+        files.write_json(options.json_path, made)
     if ran.troubles:
         return Exit.SUITE_TROUBLE
     survived = any(mutant.verdict == "survived" for mutant in made.mutants)

@@ -22,12 +22,12 @@ from conformance.reporting.report import Exit
 from conformance.reporting.stdout import Screen
 from conformance.runner.calibration import calibrated
 from conformance.runner.collection import scenarios, scenarios_named
+from conformance.runner.files import scratch
 from conformance.runner.progress import Progress
 from conformance.runner.run import Ran, run
 from conformance.runner.selection import Selection, is_named
 from conformance.runner.settings import Settings
 from conformance.runner.targets import subject_for
-from conformance.runner.temporary_folders import scratch
 from conformance.spec.catalogue import Catalogue
 
 FOLDER = "by-hand"

@@ -38,16 +38,15 @@ from conformance.reporting.report import ClientId, Exit, NotRun, Report, Run
 from conformance.reporting.shard_report import ShardInputs
 from conformance.reporting.stdout import Screen, echo
 from conformance.runner import evidence_files
-from conformance.runner.atomic_files import can_be_replaced
 from conformance.runner.calibration import calibrated, start_and_end
+from conformance.runner.files import can_be_replaced, scratch
 from conformance.runner.interruption import postponed
 from conformance.runner.jobs import default_jobs, room_for
 from conformance.runner.run import Ran, run
 from conformance.runner.selection import Selection
 from conformance.runner.settings import Settings
-from conformance.runner.shard import Shard
+from conformance.runner.sharding import Shard
 from conformance.runner.targets import Target, subject_for
-from conformance.runner.temporary_folders import scratch
 from conformance.spec.catalogue import Catalogue
 from regular_files import copy
 

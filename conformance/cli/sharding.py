@@ -16,8 +16,7 @@ from conformance.reporting.shard_report import ShardInputs, ShardReport, ended_a
 from conformance.runner.collection import collect_scenarios
 from conformance.runner.selection import Selection
 from conformance.runner.settings import LEAST, Settings
-from conformance.runner.shard import Shard
-from conformance.runner.sharding import plan_of, recorded, shares
+from conformance.runner.sharding import Shard, plan_of, recorded, shares
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):

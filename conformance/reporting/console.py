@@ -11,11 +11,11 @@ from rich.markup import escape
 from conformance.judging.process_comparison import described
 from conformance.judging.verdicts import ClauseResult, Reason, Verdict
 from conformance.reporting import report
-from conformance.reporting.colors import painted
 from conformance.reporting.failure_groups import listed
 from conformance.reporting.failure_texts import advice, failures
 from conformance.reporting.outcome import counted, outcome
 from conformance.reporting.report import Exit, NotRun, Run, why_skipped
+from conformance.reporting.stdout import painted
 from conformance.runner.terminal_escape import block
 from conformance.spec.catalogue import Catalogue, Clause
 from conformance.spec.catalogue.editions import ENVOY

@@ -19,7 +19,7 @@ from conformance.reporting.clause_summary import (
 )
 from conformance.reporting.markdown import code, escaped
 from conformance.reporting.report import ClientId, Report, Run
-from conformance.runner import atomic_files
+from conformance.runner import files
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
@@ -161,7 +161,7 @@ def _worst_first(clauses: Iterable[ClauseDifference]) -> Sequence[ClauseDifferen
 
 def write_json(found: Diff, path: Path) -> None:
     """Write the differences for programs."""
-    atomic_files.write_json(path, found)
+    files.write_json(path, found)
 
 
 def _pairs(old: Sequence[Run], new: Sequence[Run]) -> Iterator[tuple[Run | None, Run | None]]:

@@ -18,7 +18,7 @@ from conformance.reporting.failure_groups import Group, groups, listed
 from conformance.reporting.markdown import code, escaped
 from conformance.reporting.rates import BY_CHANCE, Rate, p_value
 from conformance.reporting.report import Exit, Run, is_fatal
-from conformance.runner import atomic_files
+from conformance.runner import files
 from conformance.spec.catalogue import Catalogue, Strength
 
 ALONE: Final = 10
@@ -475,4 +475,4 @@ def markdown(found: Gate) -> Iterator[str]:
 
 def write_json(found: Gate, path: Path) -> None:
     """Write it for programs."""
-    atomic_files.write_json(path, found)
+    files.write_json(path, found)

@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element, ElementTree, SubElement
 
 from conformance.reporting.gate import Change, Gate
 from conformance.reporting.junit import as_xml, finished
-from conformance.runner import atomic_files
+from conformance.runner import files
 
 SUITE = "xdspec gate"
 REST = "unchanged"
@@ -48,4 +48,4 @@ def _name(change: Change) -> str:
 
 def write(found: Gate, path: Path) -> None:
     """Write it for a CI."""
-    atomic_files.write(path, as_xml(tree(found)))
+    files.write(path, as_xml(tree(found)))

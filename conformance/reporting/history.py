@@ -14,7 +14,7 @@ from conformance.reporting.bisection import Bisection, Untold
 from conformance.reporting.clause_summary import ClauseSummary, Kind, by_clause, kind_of
 from conformance.reporting.markdown import escaped
 from conformance.reporting.report import ClientId, Run
-from conformance.runner import atomic_files
+from conformance.runner import files
 
 NOT_THERE: Final = "-"
 """Stands where no run of a version has a clause."""
@@ -342,4 +342,4 @@ def bisected_markdown(found: Bisected, client: str) -> Iterator[str]:
 
 def write_json(seen: History, path: Path) -> None:
     """Write it for programs."""
-    atomic_files.write_json(path, seen)
+    files.write_json(path, seen)

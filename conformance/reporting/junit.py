@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element, ElementTree, SubElement, indent, tost
 from conformance.judging.verdicts import BAD, Verdict
 from conformance.reporting.outcome import in_one_line
 from conformance.reporting.report import NotRun, Report, Run, Scenario, said_of
-from conformance.runner import atomic_files
+from conformance.runner import files
 
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot represent, such as terminal escapes."""
@@ -133,4 +133,4 @@ def as_xml(made: ElementTree[Element]) -> bytes:
 
 def write(report: Report, path: Path) -> None:
     """Write it."""
-    atomic_files.write(path, as_xml(tree(report)))
+    files.write(path, as_xml(tree(report)))

@@ -16,7 +16,7 @@ from rich.progress import Progress as Bar
 from conformance import timing
 from conformance.judging.evidence import Record
 from conformance.judging.verdicts import BAD, Cause, Verdict, worst
-from conformance.reporting.colors import painted
+from conformance.reporting.stdout import painted
 from conformance.runner.progress import Known, Progress, nobody_knows
 
 STEPS: Final = 10

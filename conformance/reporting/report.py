@@ -32,7 +32,7 @@ from conformance.reporting import baseline
 from conformance.reporting.baseline import Entry
 from conformance.reporting.provenance import Machine, Provenance
 from conformance.reporting.shard_report import ShardReport
-from conformance.runner import atomic_files
+from conformance.runner import files
 from conformance.runner.settings import LEAST
 from conformance.spec.catalogue import Catalogue, Clause, Strength
 
@@ -413,7 +413,7 @@ def schema() -> dict[str, Any]:
 
 def write_json(report: Report, path: Path) -> None:
     """Write the report for programs."""
-    atomic_files.write_json(path, report)
+    files.write_json(path, report)
 
 
 def read_any(path: Path) -> Report:

@@ -1,4 +1,4 @@
-"""Where words for people go: whatever is in them, nothing but text reaches a terminal."""
+"""Print text, with verdicts in color; control characters never reach a terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any, NoReturn
 
 import click
 from rich.console import Console
+from rich.markup import escape
 
+from conformance.judging.verdicts import Verdict
 from conformance.runner.terminal_escape import defused, plain
 
 
@@ -69,3 +71,17 @@ def in_utf_8() -> None:
         if reconfigure is not None:
             encoding = stream.encoding if stream.isatty() else "utf-8"
             reconfigure(encoding=encoding, errors="backslashreplace")
+
+
+COLOURS = {
+    Verdict.PASS: "green",
+    Verdict.FAIL: "red",
+    Verdict.SEEN: "cyan",
+    Verdict.SKIP: "yellow",
+    Verdict.ERROR: "magenta",
+}
+
+
+def painted(verdict: Verdict, text: str | None = None) -> str:
+    """Return a verdict, or another text, as markup in the verdict's color."""
+    return f"[{COLOURS[verdict]}]{escape(text or verdict.value)}[/]"

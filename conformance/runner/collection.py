@@ -11,10 +11,10 @@ import msgspec
 import pytest
 
 from conformance.judging.declaration import Declaration, declaration_of, scenario_id
+from conformance.runner.files import scratch
 from conformance.runner.plugin.items import asks_nothing
 from conformance.runner.selection import Selection
 from conformance.runner.settings import Settings
-from conformance.runner.temporary_folders import scratch
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
 

@@ -16,13 +16,13 @@ from conformance.judging.declaration import Declaration
 from conformance.judging.evidence import Record
 from conformance.runner.collection import arguments, collect, isolated
 from conformance.runner.collector import Collector
+from conformance.runner.files import scratch
 from conformance.runner.interruption import last_words
 from conformance.runner.progress import Known, Progress, nobody_knows
 from conformance.runner.retry import MORE, ident
 from conformance.runner.scheduling import MOST_WAITING, waiting_of
 from conformance.runner.selection import Ident, Selection
 from conformance.runner.settings import Settings
-from conformance.runner.temporary_folders import scratch
 
 
 class Ran(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Which scenarios of a run are whose, where several machines share them. Pure but for one table.
+"""Divide the scenarios of a run among several machines. Pure but for one table.
 
 Each machine finds the same out for itself: it depends on the scenarios that are selected, on what
 is recorded of how long they take, and on nothing of the machine.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
@@ -59,3 +60,26 @@ def plan_of(dealt_out: Iterable[Iterable[str]]) -> str:
     """Return a digest of which shard has which scenarios."""
     piles = [sorted(pile) for pile in dealt_out]
     return hashlib.sha256(msgspec.json.encode(piles)).hexdigest()
+
+
+MOST: Final = 1000
+"""The most shards of a run: about the number of scenarios."""
+
+
+class Shard(msgspec.Struct, frozen=True):
+    """One share of a run, counted from 1, and the number of shares."""
+
+    number: int
+    of: int
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+
+def parsed(text: str) -> Shard | None:
+    """What `2/4` says; None if that is no shard."""
+    said = re.fullmatch(r"([0-9]{1,4})/([0-9]{1,4})", text)
+    if not said:
+        return None
+    shard = Shard(int(said[1]), int(said[2]))
+    return shard if 1 <= shard.number <= shard.of <= MOST else None

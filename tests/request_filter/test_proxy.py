@@ -16,7 +16,7 @@ import h2.config
 import h2.connection
 import pytest
 
-from conformance.runner import temporary_folders
+from conformance.runner import files
 from request_filter import HiddenServer, Proxy
 from request_filter.hidden_server import unused_name
 from tests.request_filter.ended_server import end_by_itself, request
@@ -174,11 +174,11 @@ def _names(_: int = 0) -> list[str]:
 async def test_a_run_removes_the_folder_of_a_process_that_was_killed() -> None:
     async with served() as it:
         folder = Path(it.server.path).parent
-        assert temporary_folders._OURS.fullmatch(folder.name)
+        assert files._OURS.fullmatch(folder.name)
         with pytest.raises(BlockingIOError):
-            temporary_folders._remove_if_left(folder)
+            files._remove_if_left(folder)
         os.close(it.server._lock)
-        temporary_folders._remove_if_left(folder)
+        files._remove_if_left(folder)
         assert not folder.exists()
         it.server._lock = os.open("/dev/null", os.O_RDONLY)
 

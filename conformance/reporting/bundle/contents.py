@@ -8,17 +8,32 @@ from typing import Any, Final
 
 import msgspec
 
-from conformance.reporting.bundle.case import Case
 from conformance.reporting.bundle.expected_failure import FILE, Bundle, Failed
-from conformance.reporting.bundle.readme import readme
-from conformance.reporting.bundle.timeline_text import lines
+from conformance.reporting.bundle.readme import Case, readme
 from conformance.reporting.rendering.folder import Event, Folder
 from conformance.reporting.rendering.phases import phases
 from conformance.reporting.rendering.scenario import checked
 from conformance.reporting.rendering.served import Sent
-from conformance.reporting.rendering.timeline import KINDS, timeline
+from conformance.reporting.rendering.timeline import KINDS, Timeline, timeline
 from conformance.spec.catalogue import Catalogue
 from regular_files import file_name
+
+MOST: Final = 5_000
+"""Lines of a timeline: of more, the middle is left out."""
+
+COLUMN: Final = 24
+"""Where the words begin behind the times."""
+
+
+def lines(timeline: Timeline) -> Iterator[str]:
+    """What happened, oldest first."""
+    for at, until, where, what in timeline.in_order(MOST):
+        span = f"{at:9.3f}" + ("" if until is None else f" to {until:.3f}")
+        first, *more = what.splitlines() or [""]
+        yield f"{span:{COLUMN - 2}}  {where:36}  {first}".rstrip()
+        yield from (f"{'':{COLUMN}}{line}" for line in more)
+    yield from (f"not told: {note}" for note in timeline.left_out)
+
 
 REPLAY: Final = '''\
 #!/usr/bin/env python3

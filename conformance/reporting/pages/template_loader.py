@@ -1,4 +1,4 @@
-"""The templates, with everything escaped that goes into them."""
+"""Render pages from templates that escape every value."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from conformance.reporting.pages import svg
 from conformance.reporting.rendering import drawing
+from conformance.reporting.rendering.scenario import Scene
 from conformance.runner.terminal_escape import plain
 from regular_files import read_text
 
@@ -58,3 +59,8 @@ def render(template: str, **values: Any) -> str:
 def style() -> Markup:
     """The style of all pages: a file of ours, with nothing in it that HTML takes for its own."""
     return Markup(read_text(FOLDER / "style.css"))  # noqa: S704 - a file of ours
+
+
+def page(scene: Scene) -> str:
+    """The page, whole."""
+    return render("show.html", scene=scene, style=style())

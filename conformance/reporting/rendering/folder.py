@@ -6,11 +6,14 @@ file that the older suite did not write counts as empty.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from conformance.judging.evidence import BadEvidence, Record
+from conformance.judging.evidence import FILE, BadEvidence, Record
 from regular_files import UntrustedFolder
 
 _Row = TypeVar("_Row", bound=msgspec.Struct)
@@ -208,3 +211,37 @@ def _check(line: bytes, decoder: msgspec.json.Decoder[_Row], where: str) -> None
         raise BadEvidence(f"{where}: nested too deeply") from None
     except ValueError as error:  # msgspec's own, and bytes that are not UTF-8
         raise BadEvidence(f"{where}: {error}") from None
+
+
+ABOVE = 3
+"""Folders of a path, at most, that come along with a report: the run's, the client's, its own."""
+
+
+def opened_folder(evidence: str, report: Path) -> UntrustedFolder | None:
+    """Open the folder that a report names, or the one that has come along with the report.
+
+    A report may be a stranger's. What it names is not followed if it is a link, leads above the
+    report by no way, and counts only with the record of a scenario in it.
+
+    Args:
+        evidence: the path in the report.
+        report: its file.
+
+    Returns:
+        the folder; None if it is not there.
+    """
+    for found in _there(Path(evidence), report.parent):
+        if found.has(FILE):
+            return found
+        found.close()
+    return None
+
+
+def _there(written: Path, beside: Path) -> Iterator[UntrustedFolder]:
+    with suppress(OSError):
+        yield UntrustedFolder(written, may_be_link=False)
+    # A report is often fetched from a CI together with its evidence, but to another place.
+    for count in range(ABOVE, 0, -1):
+        with suppress(OSError), UntrustedFolder(beside) as above:
+            parts = written.parts[-count:]
+            yield UntrustedFolder(Path(*parts), above=above)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from conformance.judging.verdicts import BAD
-from conformance.reporting.colors import COLOURS
 from conformance.reporting.rendering.drawing import Scale, scale_of
 from conformance.reporting.rendering.loads import LoadPicture
 from conformance.reporting.rendering.phases import in_words
@@ -13,6 +12,7 @@ from conformance.reporting.rendering.ring import RingPicture
 from conformance.reporting.rendering.scenario import Scene, Shown
 from conformance.reporting.rendering.shares import SharesPicture
 from conformance.reporting.rendering.timeline import Lane, Mark, Shape, Timeline, Tone
+from conformance.reporting.stdout import COLOURS
 
 Line = tuple[str, str]
 """Text, and a style of rich's."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from conformance.judging.evidence import BadEvidence
-from conformance.reporting.evidence_places import opened_folder
+from conformance.reporting.rendering.folder import opened_folder
 from conformance.reporting.rendering.scenario import recorded
 from conformance.reporting.report import Scenario
 from conformance.reporting.site import pages

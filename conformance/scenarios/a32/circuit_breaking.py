@@ -20,6 +20,7 @@ from conformance.judging.observations import OPEN, Calls
 from conformance.scenarios.helpers.aggregates import calls_to
 from conformance.scenarios.helpers.circuit_breaking import (
     Streams,
+    admits,
     connected,
     dropping,
     failed,
@@ -32,7 +33,6 @@ from conformance.spec.oracles.circuit_breaking import UNLIMITED
 from conformance.world import World
 from conformance.xds_config.clusters import Drop, Threshold
 from conformance.xds_config.endpoints import Endpoint, Locality
-from conformance.xds_config.limits import admits
 from conformance.xds_config.policies import RingHash
 from conformance.xds_config.routes import TO
 from test_servers import Hold, Serve

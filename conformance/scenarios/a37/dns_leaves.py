@@ -19,12 +19,11 @@ from conformance.scenarios.helpers.aggregates import (
     each_position,
     leaf,
 )
-from conformance.scenarios.helpers.circuit_breaking import Streams, connected, limited
+from conformance.scenarios.helpers.circuit_breaking import Streams, admits, connected, limited
 from conformance.scenarios.helpers.localities import serve_again
 from conformance.world import World
 from conformance.xds_config.clusters import LogicalDns
 from conformance.xds_config.config import with_raw_clusters
-from conformance.xds_config.limits import admits
 from conformance.xds_config.variants import ClusterVariant
 
 

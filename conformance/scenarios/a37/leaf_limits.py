@@ -15,6 +15,7 @@ from conformance.scenarios.helpers.aggregates import (
 )
 from conformance.scenarios.helpers.circuit_breaking import (
     Streams,
+    admits,
     below,
     connected,
     limited,
@@ -23,7 +24,6 @@ from conformance.scenarios.helpers.circuit_breaking import (
 )
 from conformance.world import World
 from conformance.xds_config.broken import unhealthy
-from conformance.xds_config.limits import admits
 
 
 @scenario("A37-CB-01", "A37-CB-02", "A37-CB-03", needs=("kept_open",))

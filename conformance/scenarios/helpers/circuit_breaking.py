@@ -15,6 +15,7 @@ from conformance.judging.observations import OPEN, Call, Calls
 from conformance.scenarios.helpers.aggregates import aggregates, calls_to, leaf, route_to
 from conformance.scenarios.helpers.load_reports import arrived
 from conformance.scenarios.helpers.localities import fail
+from conformance.spec.oracles import circuit_breaking
 from conformance.spec.oracles.circuit_breaking import USUAL_LIMIT
 from conformance.world import DUPLEX, PendingCalls, World, waits
 from conformance.xds_config.clusters import Cluster, Drop, Threshold
@@ -293,3 +294,20 @@ async def end(world: World) -> None:
     for row, rpc in enumerate(world.fleet.ledger.rpcs):
         if rpc.ended_at is None:
             world.fleet.end(row, grpc.StatusCode.INTERNAL)
+
+
+def admits(served: XdsConfig, cluster: str, *, in_flight: int = 0) -> RequestsAdmitted:
+    """Expect that a cluster admits as many streams, started one after another, as its limit.
+
+    Args:
+        served: the configuration.
+        cluster: the name of the cluster to whose endpoints the streams go.
+        in_flight: the number of other open requests that count towards the limit.
+    """
+    return RequestsAdmitted(
+        thresholds=tuple(
+            circuit_breaking.Threshold(threshold.priority == "DEFAULT", threshold.max_requests)
+            for threshold in served.get_cluster(cluster).thresholds
+        ),
+        in_flight=in_flight,
+    )

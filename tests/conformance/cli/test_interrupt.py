@@ -21,8 +21,8 @@ from typing import Any
 import pytest
 
 from client_under_test.launching.pidfd import pidfd_open
+from conformance.runner.files import PREFIX
 from conformance.runner.interruption import AGAIN
-from conformance.runner.temporary_folders import PREFIX
 
 ADAPTERS = Path(__file__).parents[2] / "adapters"
 PINNED = "python@1.85.1"

@@ -8,8 +8,7 @@ import pytest
 
 from conformance.judging.declaration import Declaration
 from conformance.runner.collection import scenarios
-from conformance.runner.shard import Shard, parsed
-from conformance.runner.sharding import plan_of, recorded, shares
+from conformance.runner.sharding import Shard, parsed, plan_of, recorded, shares
 
 CLAIMS = {
     "a.long": Declaration(clauses=("X",), seconds=8.0),

@@ -25,7 +25,7 @@ from conformance.judging.expectations import (
 )
 from conformance.judging.observations import Call, Calls, Loads, Observation, ReportedLoad
 from conformance.judging.verdicts import Check
-from conformance.reporting.pages import show
+from conformance.reporting.pages import template_loader
 from conformance.reporting.rendering import terminal, trace
 from conformance.reporting.rendering.comparison import compared
 from conformance.reporting.rendering.drawing import SINGLE, drawn_lane, scale_of
@@ -423,7 +423,7 @@ def nasty() -> Folder:
 @pytest.mark.parametrize("folder", [WHOLE, nasty(), Folder(record=record())])
 def test_a_page_is_html_without_a_script(folder: Folder) -> None:
     decisions = evidence.decisions_of(folder.record, CATALOGUE)
-    text = show.page(scene_of(folder, decisions, CATALOGUE))
+    text = template_loader.page(scene_of(folder, decisions, CATALOGUE))
     parser = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False)
     tree = parser.parse(text)
     tags = {element.tag for element in tree.iter() if isinstance(element.tag, str)}

@@ -5,9 +5,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from conformance.reporting.coverage import coverage_lines
 from conformance.runner.collection import scenarios
 from conformance.spec.catalogue import CatalogueError, PeerBehavior, peer_coverage
+from conformance.spec.catalogue.peer_coverage import coverage_lines
 
 
 def test_every_scenario_that_is_named_exists() -> None:

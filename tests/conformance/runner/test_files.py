@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from conformance.runner import atomic_files
+from conformance.runner import files
 
 AMID = """
 import os, pathlib, signal, sys
-from conformance.runner import interruption, atomic_files
+from conformance.runner import interruption, files
 
 class Slow(type(pathlib.Path())):
     def open(self, *given, **more):
@@ -25,9 +25,9 @@ class Slow(type(pathlib.Path())):
 interruption.end_at_once_when_told()
 path = Slow(sys.argv[1])
 if sys.argv[2] == "write":
-    atomic_files.write(path, b"all of it")
+    files.write(path, b"all of it")
 else:
-    atomic_files.check_writable(path)
+    files.check_writable(path)
 print("went on")
 """
 
@@ -59,12 +59,12 @@ def test_a_file_that_is_looked_at_is_not_left_behind(tmp_path: Path) -> None:
 def test_one_that_is_there_stays_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     path.write_bytes(b"as it is")
-    atomic_files.check_writable(path)
+    files.check_writable(path)
     assert path.read_bytes() == b"as it is"
 
 
 def test_what_a_pipe_has_is_not_replaced(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    assert not atomic_files.can_be_replaced(tmp_path / "pipe")
-    assert atomic_files.can_be_replaced(Path(os.devnull))
-    assert atomic_files.can_be_replaced(tmp_path / "none")
+    assert not files.can_be_replaced(tmp_path / "pipe")
+    assert files.can_be_replaced(Path(os.devnull))
+    assert files.can_be_replaced(tmp_path / "none")
