@@ -97,6 +97,7 @@ WATCHED = {
     "tests/ci/test_container.py": ("ci/container/", "ci/examples/"),
     "tests/ci/test_documentation_commands.py": ("docs/", "README.md", "CONTRIBUTING.md"),
     "tests/ci/test_documentation_site.py": ("docs/", "ci/documentation/", "requirements-docs.lock"),
+    "tests/ci/test_examples.py": ("ci/action/", "ci/examples/"),
     "tests/ci/test_package.py": ("pyproject.toml", "requirements.lock"),
     "tests/conformance/cli/test_serve_go.py": ("fake_control_plane/control.proto",),
     "tests/fakexds/test_go_module.py": ("go/", "fake_control_plane/control.proto"),

@@ -47,6 +47,16 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
             said.append(f"build {self.build[:SHORT]}")
         return ", ".join(said)
 
+    @property
+    def label(self) -> str:
+        """Name it in a column beside others of its version; empty for a release or an adapter."""
+        if not self.source or self.is_adapter:
+            return ""
+        tree = f"sha256 {self.tree[:SHORT]}"
+        if not self.commit:
+            return tree
+        return self.commit[:SHORT] + (f" with changes, {tree}" if self.dirty else "")
+
 
 def identity_of(path: Path, *, commit: str = "", is_adapter: bool = False) -> Identity:
     """Return what git knows of the checkout that a file or folder is in.

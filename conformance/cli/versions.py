@@ -84,7 +84,7 @@ def places(name: str, named: Sequence[str]) -> tuple[str, tuple[VersionEntry, ..
     for argument in named:
         if argument in reports:
             for run in _recorded(Path(argument), who, variant):
-                label = _label(run.client)
+                label = _label(run.client, run.identity.label)
                 place = found.get(label) or VersionEntry(label=label, version=run.client.version)
                 found[label] = msgspec.structs.replace(place, recorded=(*place.recorded, run))
             continue
@@ -134,8 +134,10 @@ def _named(client: ClientId) -> str:
     return client.name + (f"+{client.variant}" if client.variant else "")
 
 
-def _label(client: ClientId) -> str:
-    return str(client).removeprefix(f"{client.name} ")
+def _label(client: ClientId, sources: str = "") -> str:
+    """Name a version in a history; runs of different sources are not runs of one version."""
+    version = str(client).removeprefix(f"{client.name} ")
+    return f"{version} ({sources})" if sources else version
 
 
 def _to_be_run(client: Client, named: str) -> VersionEntry:

@@ -170,8 +170,9 @@ def test_the_turns_share_the_files_of_slow_tests(turns: Any) -> None:
 
 def test_slow_tests_run_for_a_change_of_what_they_watch(turns: Any) -> None:
     files = turns.files_with_slow_tests()
-    for change in ("tests/ci/test_action.py", "ci/action/run"):
-        assert turns.slow_tests(files, set(), [change]) == ["tests/ci/test_action.py"]
+    own, both = "tests/ci/test_action.py", ["tests/ci/test_action.py", "tests/ci/test_examples.py"]
+    assert turns.slow_tests(files, set(), [own]) == [own]
+    assert turns.slow_tests(files, set(), ["ci/action/run"]) == both
     assert turns.slow_tests(files, set(), ["conformance/world/world.py"]) == []
     for paths in turns.WATCHED.values():
         assert all((ROOT / path).exists() for path in paths), paths

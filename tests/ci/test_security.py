@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from client_under_test import built_in, find
+from tests.ci.test_examples import GITHUB_WORKFLOWS
 
 ROOT = Path(__file__).parents[2]
 MODEL = ROOT / "docs/threat-model.md"
@@ -52,7 +53,8 @@ def test_a_test_that_is_gone_is_found() -> None:
 
 
 @pytest.mark.parametrize(
-    "file", ["ci/action/action.yml", *(f"ci/examples/{name}" for name in ("github.yml",))]
+    "file",
+    ["ci/action/action.yml", *(f"ci/examples/{path.name}" for path in GITHUB_WORKFLOWS)],
 )
 def test_actions_of_others_are_pinned_by_commit(file: str) -> None:
     used = re.findall(r"uses: (\S+)(.*)", (ROOT / file).read_text("utf-8"))

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from client_under_test.environments.identity import Identity
 from conformance.cli.commands import main
 from conformance.judging.evidence import JudgedClient
 from conformance.judging.verdicts import Decision, Reason, Verdict
@@ -293,6 +294,36 @@ def test_what_is_written_for_programs() -> None:
     told = json.loads(Path("h.json").read_text())
     assert [version["label"] for version in told["versions"]] == ["1.10.0", "1.11.0"]
     assert told["bisected"] is None
+
+
+@pytest.mark.usefixtures("recorded")
+def test_runs_of_sources_are_told_apart_by_their_commits() -> None:
+    """A branch has one version for months; a released version beside it is another one."""
+    old, new, tree = "a" * 40, "b" * 40, "c" * 64
+    sources = Identity(source="/one", commit=old, dirty=False, tree=tree)
+    for name, letters, identity in (
+        ("clean", "p1", sources),
+        ("again", "p1", sources),
+        ("next", "f1", msgspec.structs.replace(sources, commit=new)),
+        ("dirty", "f1", msgspec.structs.replace(sources, dirty=True)),
+        ("wheel", "f1", Identity(source="/one.whl", tree=tree)),
+        ("adapter", "f1", Identity(source="/one", commit=old, is_adapter=True)),
+    ):
+        there = msgspec.structs.replace(run(letters, "1.10.0"), identity=identity)
+        report.write_json(made(there), Path(f"{name}.json"))
+    names = ("a", "clean", "again", "next", "dirty", "wheel", "adapter")
+    words = ["history", "one", *(f"{name}.json" for name in names), "--json", "h.json"]
+    ended = CliRunner().invoke(main, words)
+    assert ended.exit_code == 0, ended.output
+    told = json.loads(Path("h.json").read_text())
+    assert {version["label"]: version["runs"] for version in told["versions"]} == {
+        "1.10.0": 2,
+        "1.10.0 (aaaaaaaaaaaa)": 2,
+        "1.10.0 (bbbbbbbbbbbb)": 1,
+        "1.10.0 (aaaaaaaaaaaa with changes, sha256 cccccccccccc)": 1,
+        "1.10.0 (sha256 cccccccccccc)": 1,
+    }
+    assert "broken from 1.10.0 (aaaaaaaaaaaa) to 1.10.0 (bbbbbbbbbbbb): pass → fail" in ended.output
 
 
 def test_json(tmp_path: Path) -> None:
