@@ -1,4 +1,4 @@
-"""``xdspec badge``: the verdict of reports on a client as a small picture, and as JSON."""
+"""``xdspec badge``: a client's outcome as JSON for badge services."""
 
 from __future__ import annotations
 
@@ -29,11 +29,9 @@ def write(
     reports: Collection[Path],
     wish: BadgeOptions,
     catalogue: Catalogue,
-    *,
-    svg: Path | None,
-    json_path: Path | None,
+    file: Path | None,
 ) -> str:
-    """Write the files that are named, and say what stands in them.
+    """Write the badge to a file, if one is named, and return its text.
 
     Raises:
         Failure: a report cannot be used, there is no such client or gRFC, or a file not be written.
@@ -47,8 +45,6 @@ def write(
     else:
         clauses = demanded_clauses(wish.only, catalogue)
         made = badges.badge_of_document(found, wish.only, clauses, label=wish.label)
-    if svg:
-        write_file(svg, badges.svg(made).encode())
-    if json_path:
-        write_file(json_path, badges.endpoint(made))
+    if file:
+        write_file(file, badges.endpoint(made))
     return f"{made.label}: {made.message}"

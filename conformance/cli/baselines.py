@@ -11,7 +11,6 @@ from conformance.cli.failures import Failure
 from conformance.cli.lookup import known_clause
 from conformance.reporting import baseline
 from conformance.reporting.baseline import BadBaseline
-from conformance.reporting.baseline_count import Counted, Judgement, counted
 from conformance.reporting.baseline_update import Refused, Said
 from conformance.reporting.baseline_update import update as updated
 from conformance.reporting.report import BadReport, Run, read
@@ -64,28 +63,6 @@ def update(
     if found.changes and not is_check:
         _replace(file, found.text)
     return found.changes
-
-
-def count(
-    file: Path, reports: Collection[Path], catalogue: Catalogue, *, client: str | None
-) -> tuple[Counted, ...]:
-    """Count what a baseline says is seen in some runs only, what is more frequent first.
-
-    Raises:
-        Failure: the baseline or a report cannot be used, or runs are of several clients.
-    """
-    if not file.exists():
-        raise Failure(f"{file} cannot be read: there is no such file")
-    try:
-        entries = baseline.read(file, catalogue)
-        runs = _runs(reports, client)
-    except (BadBaseline, BadReport) as error:
-        raise Failure(str(error)) from None
-    names = sorted({run.client.name for run in runs})
-    if len(names) > 1:
-        raise Failure(f"the reports have runs of {' and '.join(names)}: choose one with --client")
-    found = counted(entries, runs)
-    return tuple(sorted(found, key=lambda judgement: judgement.judgement is not Judgement.MORE))
 
 
 def _text(file: Path) -> str:

@@ -557,7 +557,6 @@ main.section(
     history,
     reports.site,
     reports.summary,
-    reports.table,
     reports.badge,
     reports.merge,
     reports.baseline_group,

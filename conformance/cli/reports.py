@@ -121,23 +121,6 @@ def replay(
     return int(code)
 
 
-@cloup.command(epilog=examples("table report.json"))
-@cloup.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
-def table(reports: tuple[Path, ...]) -> None:
-    """Print clients and clauses as a Markdown table.
-
-    REPORTs are files of `run --json`.
-    """
-    from conformance.reporting import table as tables  # noqa: PLC0415
-    from conformance.reporting.report import BadReport, read  # noqa: PLC0415
-
-    try:
-        text = tables.table([read(path) for path in reports], catalogue())
-    except BadReport as error:
-        raise Failure(str(error)) from None
-    echo(text, nl=False)
-
-
 @cloup.command(epilog=examples("summary report.json >> $GITHUB_STEP_SUMMARY"))
 @cloup.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
 @cloup.option("--annotations", is_flag=True, help="Print annotations for GitHub runners.")
@@ -159,12 +142,11 @@ def summary(reports: tuple[Path, ...], *, annotations: bool) -> None:
         echo(line, commands=annotations)
 
 
-@cloup.command(epilog=examples("badge report.json --client go --svg badge.svg"))
+@cloup.command(epilog=examples("badge report.json --client go --json badge.json"))
 @cloup.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
 @cloup.option("--client", help="The client, if the reports have several.")
 @cloup.option("--only", metavar="GRFC", help="Count the clauses of a gRFC that pass, such as a42.")
 @cloup.option("--label", metavar="TEXT", help="Text on the left. [default: the client]")
-@cloup.option("--svg", type=Path, callback=writable, metavar="FILE", help="Write a picture.")
 @cloup.option(
     "--json",
     "json_path",
@@ -179,7 +161,6 @@ def badge(
     client: str | None,
     only: str | None,
     label: str | None,
-    svg: Path | None,
     json_path: Path | None,
 ) -> None:
     """Make a badge that shows the outcome of a client.
@@ -189,9 +170,8 @@ def badge(
     """
     from conformance.cli import badges  # noqa: PLC0415
 
-    two_files(svg, json_path, "--svg and --json")
     wish = badges.BadgeOptions(client=client, only=only, label=label)
-    echo(badges.write(reports, wish, catalogue(), svg=svg, json_path=json_path))
+    echo(badges.write(reports, wish, catalogue(), json_path))
 
 
 @cloup.command(epilog=examples("merge part-*.json -o all.json"))
@@ -333,25 +313,3 @@ def update_baseline(file: Path, reports: tuple[Path, ...], *, check: bool, **sai
     if not changes:
         echo(f"{file} is up to date")
     return int(Exit.DEVIATES if check and changes else Exit.CONFORMS)
-
-
-@baseline_group.command("count", epilog=examples("baseline count expected.toml nightly-*.json"))
-@cloup.argument("file", type=Path)
-@cloup.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
-@cloup.option("--client", help="The client, if the reports have several.")
-def count_baseline(file: Path, reports: tuple[Path, ...], *, client: str | None) -> int:
-    """Check flaky entries against recorded runs.
-
-    Counts in REPORTs the failures that FILE declares with `sometimes`. Exits with 1 if a failure is
-    significantly more frequent than declared.
-    """
-    from conformance.cli.baselines import count  # noqa: PLC0415
-    from conformance.reporting.baseline_count import Judgement  # noqa: PLC0415
-
-    found = count(file, reports, catalogue(), client=client)
-    for judgement in found:
-        echo(str(judgement))
-    if not found:
-        echo(f"{file} has no entry with `sometimes`")
-    is_worse = any(judgement.judgement is Judgement.MORE for judgement in found)
-    return int(Exit.DEVIATES if is_worse else Exit.CONFORMS)

@@ -1,19 +1,14 @@
-"""A client's verdict as a badge: a small picture, and the JSON by which badge services draw one.
-
-Pure. The JSON is that of an endpoint of shields.io, version 1 of its schema.
-"""
+"""A client's outcome as JSON for badge services: an endpoint of shields.io, schema 1. Pure."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
 from conformance.judging.verdicts import Reason, Verdict
 from conformance.reporting.outcome import CONFORMS, counted, no_new_failures
-from conformance.reporting.pages.template_loader import render
 from conformance.reporting.report import (
     ClientId,
     Exit,
@@ -29,7 +24,6 @@ GREEN: Final = "#1a7f37"
 OLIVE: Final = "#5f6f00"
 RED: Final = "#cf222e"
 GREY: Final = "#57606a"
-OF_LABELS: Final = "#24292f"
 
 TROUBLE: Final = {Exit.INTERRUPTED, Exit.SUITE_TROUBLE, Exit.ADAPTER_TROUBLE}
 
@@ -163,39 +157,6 @@ def _verdict(runs: Sequence[Run]) -> tuple[str, str]:
         (True, words, GREEN if words.startswith(CONFORMS) else OLIVE),
     )
     return next((message, colour) for does, message, colour in applies if does)
-
-
-# The picture.
-
-PADDING: Final = 6
-HEIGHT: Final = 20
-
-# Letters of 11 px in Verdana or what stands in for it; the picture has them fit, whatever it is.
-WIDTHS: Final[Mapping[str, float]] = {
-    **dict.fromkeys("fijlrtI.,:;'|!()[] ", 4.3),
-    **dict.fromkeys("mwMW@%", 10.2),
-    **dict.fromkeys("ABCDEFGHJKLNOPQRSTUVXYZ_&", 8.0),
-}
-OTHERS: Final = 6.9
-
-
-def width_of(text: str) -> int:
-    """About how wide a text is, in pixels; letters of other scripts are as wide as high."""
-    return math.ceil(sum(WIDTHS.get(char, OTHERS if char.isascii() else 11.0) for char in text))
-
-
-def svg(made: Badge) -> str:
-    """The picture, as SVG: text that can be read aloud, and nothing that it would have to load."""
-    left, right = width_of(made.label), width_of(made.message)
-    return render(
-        "badge.svg",
-        badge=made,
-        of_labels=OF_LABELS,
-        height=HEIGHT,
-        padding=PADDING,
-        left=left,
-        right=right,
-    )
 
 
 def endpoint(made: Badge) -> bytes:

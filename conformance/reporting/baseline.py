@@ -66,8 +66,7 @@ class _Said(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Only with these variants; ``""`` is the client without a variant. Empty means all."""
     sometimes: str = ""
     """For a race of the client: how often it was seen, in how many runs. Then its absence is no
-    surprise; empty means that it is seen every time. Where it begins as in ``once in 30 runs`` or
-    ``in 2 of 9 runs``, ``xdspec baseline count`` holds reports against it."""
+    surprise; empty means that it is seen every time."""
     issue: str = ""
     """Where the client's maintainers know of it."""
     until: date | None = None

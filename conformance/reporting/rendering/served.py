@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import msgspec
+import msgspec.yaml
 
 from conformance.reporting.rendering.folder import Event, Resource
 from conformance.reporting.rendering.timeline import KINDS
-from conformance.reporting.rendering.yaml_text import as_yaml
 
 LONGEST = 30_000
 """Letters of one push: a list of thousands of endpoints is cut, and says so."""
@@ -99,26 +99,21 @@ def pushes(events: Iterable[Event], began: float) -> tuple[Pushed, ...]:
 
 
 def _as_yaml(resources: Sequence[Resource]) -> str:
-    """Resources as a person would write them."""
-    made: list[str] = []
-    left = LONGEST
+    """Return resources as YAML, up to the length that a page shows."""
+    made = ""
     for number, resource in enumerate(resources):
+        value = resource.contents or {
+            "name": resource.name,
+            "type_url": resource.type_url,
+            "base64": resource.base64,
+        }
         try:
-            value = resource.contents or {
-                "name": resource.name,
-                "type_url": resource.type_url,
-                "base64": resource.base64,
-            }
-            text, is_whole = as_yaml(value, left)
+            made += ("---\n" if made else "") + msgspec.yaml.encode(value).decode()
         except RecursionError:
             return "# cannot be written as YAML: it is nested too deeply"
-        made.append(text)
-        left -= len(text)
-        if not is_whole or left <= 0:
-            more = len(resources) - number - 1
-            left_out = [] if is_whole else ["the rest of it"]
-            left_out += [f"{more} more resources"] if more else []
-            if left_out:
-                made.append(f"# and {' and '.join(left_out)}: see transcript.jsonl\n")
-            break
-    return "---\n".join(made)
+        is_cut, others = len(made) > LONGEST, len(resources) - number - 1
+        if is_cut or (len(made) == LONGEST and others):
+            left_out = ["the rest of it"] if is_cut else []
+            left_out += [f"{others} more resources"] if others else []
+            return f"{made[:LONGEST]}\n# and {' and '.join(left_out)}: see transcript.jsonl\n"
+    return made

@@ -22,7 +22,6 @@ from conformance.reporting import console, junit, live
 from conformance.reporting.baseline import Entry
 from conformance.reporting.provenance import provenance
 from conformance.reporting.report import ClientId, Exit, Report, Run, build_run, exit_of
-from conformance.reporting.table import table
 from conformance.spec.catalogue import load
 
 CATALOGUE = load()
@@ -404,12 +403,6 @@ def test_junit_skips_what_is_blocked() -> None:
     assert skipped.get("message") == "blocked by A42-CDS-01: so it ended: …: unsupported policy: 2"
     assert (failed.tag, failed.get("type")) == ("failure", "deviates")
     assert b'failures="1"' in tostring(suite)
-
-
-def test_the_table_has_them_where_nothing_was_judged() -> None:
-    text = table([Report(provenance=ORIGIN, runs=(run(*TWICE),))], CATALOGUE)
-    assert f"- skip (blocked): by A42-CDS-01: {MUST_OF_ROUTES}, {FREE}" in text.splitlines()
-    assert text.count("**fail**") == 1
 
 
 def test_a_report_keeps_the_cause() -> None:

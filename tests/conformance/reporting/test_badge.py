@@ -1,11 +1,9 @@
-"""Badges: what they say of which runs, as XML that can be read aloud, and as a service reads it."""
+"""Badges: their text for given runs, and their JSON."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
-from xml.etree import ElementTree as ET
 
 import msgspec
 import pytest
@@ -13,11 +11,9 @@ from click.testing import CliRunner, Result
 
 from conformance.cli.commands import main
 from conformance.judging.verdicts import Decision, Reason, Verdict, blocked
-from conformance.reporting import badge as badges
 from conformance.reporting.badge import (
     GREEN,
     GREY,
-    OF_LABELS,
     OLIVE,
     RED,
     Badge,
@@ -26,8 +22,6 @@ from conformance.reporting.badge import (
     badge_of_document,
     endpoint,
     found,
-    svg,
-    width_of,
 )
 from conformance.reporting.baseline import Entry
 from conformance.reporting.report import NotRun, Run, write_json
@@ -35,11 +29,6 @@ from conformance.spec.catalogue import load
 
 from . import sample_reports as made
 from .sample_reports import report, run
-
-if TYPE_CHECKING:
-    from tests.chromium import Browser
-
-SVG = "{http://www.w3.org/2000/svg}"
 
 KNOWN = Entry(
     clause="A42-RING-05",
@@ -148,74 +137,6 @@ def test_whose_badge_it_is() -> None:
         found(several, "three")
 
 
-# The picture.
-
-
-def luminance(colour: str) -> float:
-    """As WCAG 2.2 defines it."""
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [
-        channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4
-        for channel in parts
-    ]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-@pytest.mark.parametrize("colour", [GREEN, OLIVE, RED, GREY, OF_LABELS])
-def test_white_letters_can_be_read(colour: str) -> None:
-    assert 1.05 / (luminance(colour) + 0.05) >= 4.5
-
-
-@pytest.mark.parametrize(
-    "label", ["xDS one 1.2.3", """<&>"' ]]>""", "ü 漢字", "a\x00\x1b[1m\ud800", "x" * 500, " "]
-)
-def test_the_picture_is_xml_that_says_the_same_aloud(label: str) -> None:
-    made = Badge(label, "2 new failures", RED)
-    text = svg(made)
-    root = ET.fromstring(text.encode())  # noqa: S314 - ours
-    assert root.tag == f"{SVG}svg"
-    assert root.get("role") == "img"
-    title = root.find(f"{SVG}title")
-    assert title is not None
-    assert title.text == root.get("aria-label")
-    assert str(title.text).endswith(": 2 new failures")
-    left, right = root.iter(f"{SVG}text")
-    assert f"{left.text}: {right.text}" == title.text
-    assert not set("".join(root.itertext())) & {chr(number) for number in range(32)} - {"\n"}
-    assert "href" not in text
-    assert "url(" not in text.replace("url(#round)", "")
-    # The halves stand side by side, and each has room for its words.
-    first, second = root.findall(f"{SVG}g/{SVG}rect")
-    widths = [float(element.get("width", 0)) for element in (first, second)]
-    assert float(second.get("x", 0)) == widths[0]
-    assert sum(widths) == float(root.get("width", 0))
-    assert [float(element.get("textLength", 0)) + 12 for element in (left, right)] == widths
-    assert widths[1] == width_of("2 new failures") + 12
-    assert (first.get("fill"), second.get("fill")) == (OF_LABELS, RED)
-
-
-DRAWN = """
-new Promise((done) => {
-  const image = new Image();
-  image.onload = () => {
-    document.querySelector('canvas').getContext('2d').drawImage(image, 0, 0);
-    done([image.width, image.height]);
-  };
-  image.src = 'badge.svg';
-})
-"""
-"""How wide and high it is."""
-
-
-def test_a_browser_draws_it(browser: Browser, tmp_path: Path) -> None:
-    (tmp_path / "badge.svg").write_text(svg(Badge("xDS one 1.2.3", "conforms", GREEN)), "utf-8")
-    page = tmp_path / "page.html"
-    page.write_text("<canvas></canvas>", "utf-8")
-    browser.open(page)
-    wide = width_of("xDS one 1.2.3") + width_of("conforms") + 24
-    assert browser.of(DRAWN) == [wide, 20]
-
-
 def test_the_words_are_what_a_service_reads() -> None:
     assert json.loads(endpoint(Badge("xDS one", "conforms", GREEN))) == {
         "schemaVersion": 1,
@@ -240,15 +161,10 @@ def written(tmp_path: Path) -> Path:
 
 
 def test_the_command(written: Path, tmp_path: Path) -> None:
-    picture, words = tmp_path / "a42.svg", tmp_path / "a42.json"
-    said = command(
-        *(written, "--client", "one", "--only", "a42", "--svg", picture, "--json", words)
-    )
+    words = tmp_path / "a42.json"
+    said = command(written, "--client", "one", "--only", "a42", "--json", words)
     assert said.exit_code == 0, said.output
     assert said.output == "A42 one 1.2.3: passes 1 of 2 clauses\n"
-    title = ET.parse(picture).getroot().find(f"{SVG}title")  # noqa: S314 - ours
-    assert title is not None
-    assert title.text == said.output.strip()
     assert json.loads(words.read_text("utf-8"))["message"] == "passes 1 of 2 clauses"
     assert command(written, "--client", "two").output == "xDS two 1.2.3: conforms\n"
     assert command(written, "--client", "two", "--label", "ours").output == "ours: conforms\n"
@@ -260,8 +176,7 @@ def test_the_command(written: Path, tmp_path: Path) -> None:
         ((), "choose one with --client"),
         (("--client", "nobody"), "there is no run of nobody"),
         (("--client", "one", "--only", "a1"), "no clause is of a1"),
-        (("--client", "one", "--svg", "/nowhere/x.svg"), "the folder of /nowhere/x.svg"),
-        (("--client", "one", "--svg", "x", "--json", "x"), "name one file"),
+        (("--client", "one", "--json", "/nowhere/x.json"), "the folder of /nowhere/x.json"),
     ],
 )
 def test_bad_input(written: Path, words: tuple[str, ...], said: str) -> None:
@@ -275,13 +190,3 @@ def test_a_report_that_is_none(tmp_path: Path) -> None:
     ended = command(tmp_path / "none.json")
     assert ended.exit_code == 4
     assert "is not a report of this suite" in ended.output
-
-
-def test_all_colours_are_tried() -> None:
-    assert {color for color in vars(badges).values() if str(color).startswith("#")} == {
-        GREEN,
-        OLIVE,
-        RED,
-        GREY,
-        OF_LABELS,
-    }

@@ -22,7 +22,7 @@ from conformance.cli import commands
 from conformance.cli.bundles import bundle
 from conformance.cli.failures import Failure
 from conformance.judging.verdicts import Reason, Verdict
-from conformance.reporting import console, diff, history, junit, summary, table
+from conformance.reporting import console, diff, history, junit, summary
 from conformance.reporting.markdown import code, escaped, fenced, link
 from conformance.reporting.report import (
     Exit,
@@ -215,7 +215,6 @@ def test_markdown_of_a_strange_report(report: Path, poison: str) -> None:
     made = strange(report, poison)
     pages = {
         "summary": [*summary.markdown_lines([made], known)],
-        "table": table.table([made], known).removeprefix(table.HEAD).splitlines(),
         "diff": [*diff.markdown(diff.diff(good, made)), *diff.markdown(diff.diff(made, good))],
         "history": [*history.markdown(_history(made))],
     }

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 
 from client_under_test import Identity
+from conformance.cli.commands import main
 from conformance.judging.verdicts import Reason, Verdict
 from conformance.reporting.baseline import Entry
 from conformance.reporting.markdown import escaped
 from conformance.reporting.outcome import OTHERS
-from conformance.reporting.report import BadReport, Exit, NotRun
+from conformance.reporting.report import BadReport, Exit, NotRun, Report, write_json
 from conformance.reporting.summary import ANNOTATIONS, LONGEST, annotation_lines, markdown_lines
 from conformance.spec.catalogue import load
 
@@ -147,3 +150,23 @@ def test_a_clause_that_is_gone(lines: Any) -> None:
     gone = msgspec.structs.replace(RUN, clauses={"A42-RING-99": RUN.clauses["A42-RING-06"]})
     with pytest.raises(BadReport, match="A42-RING-99, which the catalogue no longer has"):
         [*lines([report(gone)], load())]
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (None, "cannot be read: No such file"),
+        (b"{}", "not a report of this suite"),
+        (b"not JSON", "not a report of this suite"),
+        (report(run(complete=False)), "has a run of one 1.2.3 that did not finish"),
+    ],
+)
+def test_reports_that_cannot_be_summarized(tmp_path: Path, content: Any, says: str) -> None:
+    path = tmp_path / "r.json"
+    if isinstance(content, Report):
+        write_json(content, path)
+    elif content is not None:
+        path.write_bytes(content)
+    ended = CliRunner().invoke(main, ["summary", str(path)])
+    assert (ended.exit_code, "Traceback" in ended.output) == (4, False)
+    assert says in " ".join(ended.output.split())
