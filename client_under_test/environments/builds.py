@@ -19,7 +19,7 @@ from typing import Final
 import msgspec
 
 from client_under_test.contract.exceptions import BuildFailed, MissingToolchain
-from client_under_test.environments import fingerprint, toolchain
+from client_under_test.environments import build_log, fingerprint, toolchain
 from client_under_test.environments.build_cache import BuildCache, alone, made_once, use, writable
 from client_under_test.environments.outside_paths import outside_paths
 from client_under_test.environments.places import cache, work_folder
@@ -37,9 +37,6 @@ INPUTS: Final = "inputs.txt"
 
 _RECORD: Final = ".build.json"
 _DIGITS: Final = 16
-
-# Lines of a builder that are quoted: what it says of the mistake comes before how it sums up.
-_LAST_WORDS: Final = 60
 
 # Of a client that has a build from the user's sources only.
 _NO_BUILD: Final = Build(command=())
@@ -314,12 +311,9 @@ def _build(wanted: _Wanted, draft: Path) -> None:
         log.unlink()
         return
     log = log.replace(log.with_name(f"{client.name}.log"))
-    said = read_bytes(log).decode("utf-8", "replace").strip()
-    words = "\n".join(said.splitlines()[-_LAST_WORDS:])
-    raise BuildFailed(
-        f"client {client.name} could not be built: {words}\n"
-        f"{_hint(client, said)}the whole log: {log}"
-    )
+    said = read_bytes(log).decode("utf-8", "replace")
+    words = build_log.quoted(said, log, _hint(client, said))
+    raise BuildFailed(f"client {client.name} could not be built: {words}")
 
 
 def _hint(client: Client, said: str) -> str:

@@ -15,6 +15,7 @@ from typing import Final
 import uv
 
 from client_under_test.contract.exceptions import BuildFailed, NoSuchVersion, NoWheel
+from client_under_test.environments import build_log
 from client_under_test.supervision import guarded
 
 # What a wheel depends on besides its version.
@@ -76,6 +77,7 @@ def install_from(
     *,
     environment: Mapping[str, str],
     named: str,
+    log: Path,
 ) -> None:
     """Make an environment that holds the distribution from these sources, and what it needs.
 
@@ -86,9 +88,10 @@ def install_from(
         beside: requirements that are installed beside it.
         environment: more variables for its build.
         named: what the user calls the sources.
+        log: where the log of a build that fails is written.
 
     Raises:
-        IndexNotReached, NoSuchVersion, NoWheel, BuildFailed: as they say.
+        IndexNotReached, BuildFailed: as they say.
     """
     _uv("venv", "--quiet", "--no-project", "--python", sys.executable, str(folder), what=named)
     # uv takes a folder or file that it has seen for unchanged if its times are.
@@ -98,6 +101,7 @@ def install_from(
         *(str(sources), *beside),
         what=named,
         environment=environment,
+        log=log,
     )
 
 
@@ -105,9 +109,13 @@ _FROM_WHEELS: Final = ("--quiet", "--only-binary", ":all:")
 
 
 def _uv(
-    *arguments: str, what: str, stdin: str = "", environment: Mapping[str, str] | None = None
+    *arguments: str,
+    what: str,
+    stdin: str = "",
+    environment: Mapping[str, str] | None = None,
+    log: Path | None = None,
 ) -> str:
-    """What uv prints.
+    """What uv prints; if it fails and there is a log, all of its errors are there.
 
     Raises:
         IndexNotReached, NoSuchVersion, NoWheel, BuildFailed: uv says that it cannot be done.
@@ -122,9 +130,14 @@ def _uv(
         cwd="/",  # uv reads the configuration of the folder that it runs in, and of those above
         env={**_index_settings(), **os.environ, **(environment or {})},
     )
-    if done.returncode != 0:
-        raise _refusal(what, " ".join(done.stderr.split()))
-    return done.stdout
+    if done.returncode == 0:
+        return done.stdout
+    refusal = _refusal(what, " ".join(done.stderr.split()))
+    # The build of the sources may say in its log what uv says of an index.
+    if log is None or isinstance(refusal, IndexNotReached):
+        raise refusal
+    log.write_text(done.stderr, "utf-8")
+    raise BuildFailed(f"{what} could not be built: {build_log.quoted(done.stderr, log)}")
 
 
 def _index_settings() -> dict[str, str]:

@@ -75,6 +75,7 @@ def installed(client: Client) -> Installed:
                 wanted.beside,
                 environment=stated.environment,
                 named=str(path),
+                log=work.with_name(f"{work.name}.log"),
             )
         if not _version_in(draft, wanted.distribution):
             raise UnfitSource(f"{path} is not {stated.of}: it installs no {wanted.distribution}")

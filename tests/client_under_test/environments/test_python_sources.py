@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+import regular_files
 from client_under_test import Prepared, find, prepare
 from client_under_test.contract.exceptions import BuildFailed, UnfitSource
+from client_under_test.environments import python_sources
 
 MANIFEST = """
 name = "some"
@@ -136,14 +138,33 @@ def test_a_checkout_is_built_in_a_copy(tmp_path: Path) -> None:
     checkout(tmp_path, "two")
     assert said(made_from(tmp_path, folder)) == "two"
     (folder / "broken").touch()
-    with pytest.raises(BuildFailed, match="no such compiler"):
+    with pytest.raises(BuildFailed, match="no such compiler") as failed:
         made_from(tmp_path, folder)
+    assert str(failed.value).startswith(f"{folder} could not be built: ")
+    words, _, log = str(failed.value).rpartition("\nthe whole log: ")
+    assert len(words.splitlines()) > 1, "its lines are kept"
+    assert "no such compiler" in Path(log).read_text()
     (folder / "broken").unlink()
     checkout(tmp_path, "three")
     assert said(made_from(tmp_path, folder)) == "three", "what is gone is gone in the copy, too"
     assert {path.name for path in folder.iterdir()} == before
     (copied,) = (tmp_path / "cache" / "work").glob("*/left-by-a-build")
     assert copied.is_file(), "an incremental build finds what the last one left"
+
+
+def test_a_checkout_that_changes_while_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = checkout(tmp_path)
+
+    def and_edit(source: Path, target: Path) -> None:
+        regular_files.copy(source, target)
+        checkout(tmp_path, "two")
+
+    monkeypatch.setattr(f"{python_sources.__name__}.copy", and_edit)
+    with pytest.raises(BuildFailed, match=rf"^{folder} changed while it was read: run the command"):
+        made_from(tmp_path, folder)
+    assert said(made_from(tmp_path, folder)) == "two"
 
 
 def test_a_checkout_that_nobody_may_write_to(tmp_path: Path) -> None:

@@ -198,6 +198,15 @@ async def test_a_change_that_cannot_be_built_is_no_verdict(xdspec: Any, library:
     assert "this change" not in ended.out
 
 
+@pytest.mark.parametrize("base", ["no-such", "origin/no-such", "HEAD~7", "0.9.0-x"])
+def test_a_base_that_the_checkout_does_not_have(base: str, library: Path) -> None:
+    commit(library)
+    words = ["gate", COMPILED, "--source", str(library), "--base", base]
+    ended = CliRunner().invoke(main, words)
+    assert ended.exit_code == 4, ended.output
+    assert f"{library} has no commit {base}: name a branch, tag or hash" in ended.output
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

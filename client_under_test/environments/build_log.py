@@ -1,0 +1,21 @@
+"""What a message quotes of the log of a build that failed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+# What a compiler says of a mistake comes before its summary.
+_LINES: Final = 60
+
+
+def quoted(said: str, log: Path, hint: str = "") -> str:
+    """Return the last lines of a log, and where all of it is.
+
+    Args:
+        said: what is in the log.
+        log: its path.
+        hint: a sentence for the user, with the end of its line.
+    """
+    words = "\n".join(said.strip().splitlines()[-_LINES:])
+    return f"{words}\n{hint}the whole log: {log}"
