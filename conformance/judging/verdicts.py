@@ -15,7 +15,6 @@ from typing import TypeVar
 import msgspec
 
 from conformance.judging.expectations import Expectation, MatchesRing, fits, kind_of
-from conformance.judging.expectations.timing_sensitivity import is_timing_sensitive
 from conformance.judging.observations import Observation
 from conformance.spec.catalogue import ENVOY, Clause, Strength, edition_for
 
@@ -253,7 +252,7 @@ def decide(
         seconds=finding.seconds,
         expectation="" if finding.holds else kind_of(shown),
         wrong=None if finding.holds else finding.wrong,
-        excusable=verdict is Verdict.FAIL and is_timing_sensitive(shown, check.seen, check.before),
+        excusable=verdict is Verdict.FAIL and shown.is_timing_sensitive(check.seen, check.before),
     )
 
 
@@ -286,7 +285,7 @@ def _report_choice(check: Check, clause: Clause, stated: str | None) -> Decision
         saw=f"{', '.join(choices)}: {finding.saw}",
         expectation=kind_of(shown),
         wrong=finding.wrong,
-        excusable=is_timing_sensitive(shown, check.seen, check.before),
+        excusable=shown.is_timing_sensitive(check.seen, check.before),
     )
 
 

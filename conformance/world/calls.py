@@ -18,7 +18,6 @@ from conformance.judging.aborts import (
 )
 from conformance.judging.contradictions import ReportedCall
 from conformance.judging.expectations import EndsWith as Ends
-from conformance.judging.expectations.timing_sensitivity import is_timing_sensitive
 from conformance.judging.observations import Call, Calls
 from conformance.world import settlement, waits
 from conformance.world.channels import Channels
@@ -144,7 +143,7 @@ class CallMaker:
         calls = await self.make(headers, path=path, channel=channel, deadline=deadline)
         served = Ends("OK")
         if not (found := served.finding(calls)).holds:
-            kind = PreconditionTimeout if is_timing_sensitive(served, calls) else WrongOutcome
+            kind = PreconditionTimeout if served.is_timing_sensitive(calls) else WrongOutcome
             said = "; ".join(dict.fromkeys(call.details for call in calls if call.details))
             raise kind(f"expected {found.wanted}, saw {found.saw} ({said or 'no details'})")
         return calls

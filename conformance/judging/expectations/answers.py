@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from conformance.judging.expectations.finding import Finding, WrongKind
+from conformance.judging.expectations.timing_sensitivity import TimeIndependent
 from conformance.judging.observations import Answer, Observation
 
 
-class AckedOrNacked(msgspec.Struct, frozen=True, tag="answered"):
+class AckedOrNacked(TimeIndependent, frozen=True, tag="answered"):
     """The client ACKs the response, or NACKs it.
 
     Clauses: A27-VALID-01, A27-VALID-02, A27-VALID-03, A27-VALID-04, A27-VALID-05, A27-VALID-06,
@@ -46,7 +45,7 @@ class AckedOrNacked(msgspec.Struct, frozen=True, tag="answered"):
         return Finding(answer.acked == self.acked, wanted, _said(answer))
 
 
-class AnswerVersion(msgspec.Struct, frozen=True, tag="names_what_holds"):
+class AnswerVersion(TimeIndependent, frozen=True, tag="names_what_holds"):
     """The answer names the version in force after it: that of the response only if it ACKs it.
 
     Clauses: A42-CDS-30, A46-NACK-07.
@@ -61,7 +60,7 @@ class AnswerVersion(msgspec.Struct, frozen=True, tag="names_what_holds"):
         return Finding(answer.told == holds, wanted, saw)
 
 
-class NackVersion(msgspec.Struct, frozen=True, tag="names_the_response"):
+class NackVersion(TimeIndependent, frozen=True, tag="names_the_response"):
     """The answer names the version of the response, although a NACK.
 
     Clauses: A46-NACK-07.
@@ -75,7 +74,7 @@ class NackVersion(msgspec.Struct, frozen=True, tag="names_the_response"):
         return Finding(not answer.acked and answer.told == answer.version, wanted, saw)
 
 
-class NackHasDetail(msgspec.Struct, frozen=True, tag="says_why"):
+class NackHasDetail(TimeIndependent, frozen=True, tag="says_why"):
     """A NACK that says in words what is wrong.
 
     Clauses: A42-CDS-31, A46-NACK-04.
@@ -88,7 +87,7 @@ class NackHasDetail(msgspec.Struct, frozen=True, tag="says_why"):
         return Finding(not answer.acked and bool(answer.error_detail), wanted, _said(answer))
 
 
-class NackNames(msgspec.Struct, frozen=True, tag="names_each"):
+class NackNames(TimeIndependent, frozen=True, tag="names_each"):
     """A NACK whose error_detail has each of these names, or lacks at least one.
 
     Clauses: A46-NACK-05.

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import msgspec
-
 from conformance.judging.expectations.finding import Finding, WrongKind
+from conformance.judging.expectations.timing_sensitivity import Ring, TimeDependent
 from conformance.judging.observations import Metrics, Observation, ReportedMetrics
 from conformance.spec.oracles.backend_metrics import Metric, Sum, Sums, metrics_due
 from conformance.spec.oracles.load import LoadKey
 
 
-class MetricsReported(msgspec.Struct, frozen=True, tag="tells_metrics", kw_only=True):
+class MetricsReported(TimeDependent, frozen=True, tag="tells_metrics", kw_only=True):
     """All reports together tell just these metrics, place by place, with their sums.
 
     What is due is computed by ``backend_metrics.metrics_due``.
@@ -40,6 +39,10 @@ class MetricsReported(msgspec.Struct, frozen=True, tag="tells_metrics", kw_only=
             "backend_metrics.metrics_due",
             differs=_differing(wanted, saw),
         )
+
+    def is_timing_sensitive(self, seen: Observation, _before: Ring | None = None) -> bool:
+        """Return whether a later report can still correct the difference."""
+        return not self.is_exceeded(seen)
 
     def is_exceeded(self, seen: Observation) -> bool:
         """Return whether more was reported than is due: no later report can correct that.

@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
 
-import msgspec
-
 from conformance.judging.expectations.finding import (
     Finding,
     WrongKind,
@@ -18,6 +16,7 @@ from conformance.judging.expectations.finding import (
     tally,
     trouble_of,
 )
+from conformance.judging.expectations.timing_sensitivity import CallsCanBeLate, OutcomesCanBeLate
 from conformance.judging.observations import Call, Contrast, Observation
 from conformance.spec.oracles import statistics
 from conformance.spec.oracles.census import met_intervals
@@ -25,7 +24,7 @@ from conformance.spec.oracles.ring.sizes import RingConfig, entry_counts
 from conformance.spec.oracles.ring.weights import RingLocality, weights
 
 
-class EndsWith(msgspec.Struct, frozen=True, tag="outcome"):
+class EndsWith(OutcomesCanBeLate, frozen=True, tag="outcome"):
     """Every call ends with this status.
 
     Clauses: A27-DROP-02, A27-DROP-09, A27-DROP-11, A27-DROP-13, A37-DROP-01, A37-DROP-02,
@@ -45,7 +44,7 @@ class EndsWith(msgspec.Struct, frozen=True, tag="outcome"):
         return Finding(set(counts) == {self.status}, f"every call ends {self.status}", saw)
 
 
-class Fails(msgspec.Struct, frozen=True, tag="fails"):
+class Fails(OutcomesCanBeLate, frozen=True, tag="fails"):
     """No call succeeds or reaches a backend, and each call ends before its deadline.
 
     Clauses: A27-DROP-03, A32-CB-02, A32-CB-07, A37-TREE-17, A37-TREE-21, A37-TREE-38, A37-DNS-08,
@@ -62,7 +61,7 @@ class Fails(msgspec.Struct, frozen=True, tag="fails"):
         return Finding(failed and nowhere, "every call fails, without a wait", tally(calls))
 
 
-class ErrorMentions(msgspec.Struct, frozen=True, tag="mentions"):
+class ErrorMentions(OutcomesCanBeLate, frozen=True, tag="mentions"):
     """Every call fails, and the details of each have this text in them; or those of none.
 
     Clauses: A37-DNS-28.
@@ -80,7 +79,7 @@ class ErrorMentions(msgspec.Struct, frozen=True, tag="mentions"):
         return Finding(all_failed(calls) and holds, wanted, details_text(calls))
 
 
-class EachRoundEndsWith(msgspec.Struct, frozen=True, tag="outcomes"):
+class EachRoundEndsWith(OutcomesCanBeLate, frozen=True, tag="outcomes"):
     """Every call of the first round ends with one status, every call of the second with another.
 
     Clauses: A61-GUARD-01.
@@ -102,7 +101,7 @@ class EachRoundEndsWith(msgspec.Struct, frozen=True, tag="outcomes"):
         )
 
 
-class Grouped(msgspec.Struct, frozen=True):
+class Grouped(CallsCanBeLate, frozen=True):
     """How calls are put into groups, each looked at alone: by channel, by a header, or not."""
 
     each_channel: bool = False
@@ -166,7 +165,7 @@ class SeveralEndpoints(Grouped, frozen=True, tag="several_endpoints"):
         return Finding(not stuck, wanted, saw)
 
 
-class ChannelsDiffer(msgspec.Struct, frozen=True, tag="few_alike"):
+class ChannelsDiffer(CallsCanBeLate, frozen=True, tag="few_alike"):
     """No more channels than these send calls to the same endpoints throughout.
 
     Channels of a right client whose ids are near each other may do so, as where they are combined
@@ -197,7 +196,7 @@ class ChannelsDiffer(msgspec.Struct, frozen=True, tag="few_alike"):
         return Finding(len(most) <= self.most, wanted, saw)
 
 
-class NoneServedBy(msgspec.Struct, frozen=True, tag="avoids"):
+class NoneServedBy(CallsCanBeLate, frozen=True, tag="avoids"):
     """Every call succeeds, and none at these endpoints.
 
     Clauses: A42-RING-16.
@@ -215,7 +214,7 @@ class NoneServedBy(msgspec.Struct, frozen=True, tag="avoids"):
         return Finding(not met & set(self.addresses), wanted, tally(calls))
 
 
-class AllServedBy(msgspec.Struct, frozen=True, tag="only_at"):
+class AllServedBy(OutcomesCanBeLate, frozen=True, tag="only_at"):
     """Every call succeeds, at one of these endpoints.
 
     Clauses: A27-PRIO-01, A27-PRIO-02, A27-PRIO-03, A27-PRIO-04, A27-PRIO-05, A27-PRIO-06,
@@ -240,7 +239,7 @@ class AllServedBy(msgspec.Struct, frozen=True, tag="only_at"):
         return Finding(met <= set(self.addresses), wanted, tally(calls))
 
 
-class EachServesSome(msgspec.Struct, frozen=True, tag="reaches"):
+class EachServesSome(CallsCanBeLate, frozen=True, tag="reaches"):
     """Every call succeeds, and each of these endpoints gets one at least.
 
     Clauses: A32-CB-09, A27-WEIGHT-02, A27-HEALTH-01, A42-RING-17.
@@ -258,7 +257,7 @@ class EachServesSome(msgspec.Struct, frozen=True, tag="reaches"):
         return Finding(met >= set(self.addresses), wanted, tally(calls))
 
 
-class Proportions(msgspec.Struct, frozen=True, tag="shares"):
+class Proportions(CallsCanBeLate, frozen=True, tag="shares"):
     """The calls are spread at random with these shares, by address: numerator and denominator.
 
     A rotation with the same shares stays nearer to them than chance does, so it fits as well: see
@@ -289,7 +288,7 @@ class Proportions(msgspec.Struct, frozen=True, tag="shares"):
         return Finding(holds, wanted, tally(calls), "statistics.intervals")
 
 
-class EqualShares(msgspec.Struct, frozen=True, tag="evenly"):
+class EqualShares(OutcomesCanBeLate, frozen=True, tag="evenly"):
     """The calls go round these endpoints: no two counts differ by more than one (round_robin).
 
     Clauses: A42-CDS-02, A42-CDS-23, A42-HASH-19, A52-CHANGE-03, A52-CUSTOM-13, A52-LIST-14,
@@ -310,7 +309,7 @@ class EqualShares(msgspec.Struct, frozen=True, tag="evenly"):
         return Finding(level and set(counts) == set(self.addresses), wanted, tally(calls))
 
 
-class OnlyTheseMoved(msgspec.Struct, frozen=True, tag="moves_only"):
+class OnlyTheseMoved(CallsCanBeLate, frozen=True, tag="moves_only"):
     """Between two rounds of the same requests, only those from or to these endpoints moved.
 
     Clauses: A42-LOC-02, A42-RING-15, A42-RING-16, A42-RING-17.
@@ -343,7 +342,7 @@ class OnlyTheseMoved(msgspec.Struct, frozen=True, tag="moves_only"):
         return Finding(not wrong, wanted, saw)
 
 
-class RandomOverRing(msgspec.Struct, frozen=True, tag="spread"):
+class RandomOverRing(CallsCanBeLate, frozen=True, tag="spread"):
     """The calls are spread as independent uniform hashes over a ring of these endpoints.
 
     Needs no knowledge of where the client places entries: see ``census.met_intervals``.
@@ -370,7 +369,7 @@ class RandomOverRing(msgspec.Struct, frozen=True, tag="spread"):
         return Finding(inside and set(counts) <= set(bounds), wanted, tally(calls), oracle)
 
 
-class AllEndpointsServe(msgspec.Struct, frozen=True, tag="everywhere"):
+class AllEndpointsServe(CallsCanBeLate, frozen=True, tag="everywhere"):
     """The calls reach every endpoint, as those with random hashes do if there are enough.
 
     How many each gets at least is computed by ``census.met_intervals``.

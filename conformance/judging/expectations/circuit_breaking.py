@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction
 
-import msgspec
-
 from conformance.judging.expectations.finding import Finding, calls_of
+from conformance.judging.expectations.timing_sensitivity import (
+    Ring,
+    TimeDependent,
+    TimeIndependent,
+    all_calls,
+    is_overdue,
+)
 from conformance.judging.observations import OPEN, WAITING, Observation
 from conformance.spec.oracles import statistics
 from conformance.spec.oracles.circuit_breaking import USUAL_LIMIT, Threshold, admitted
 
 
-class RequestsAdmitted(msgspec.Struct, frozen=True, tag="admits", kw_only=True):
+class RequestsAdmitted(TimeDependent, frozen=True, tag="admits", kw_only=True):
     """If streams start one after another, the first stay open up to the limit and the others end.
 
     The others end at once. ``circuit_breaking.admitted`` computes how many streams stay open.
@@ -44,12 +49,16 @@ class RequestsAdmitted(msgspec.Struct, frozen=True, tag="admits", kw_only=True):
             "breaking.admitted",
         )
 
+    def is_timing_sensitive(self, seen: Observation, _before: Ring | None = None) -> bool:
+        """Return whether an update or the end of a stream may be late; no count can be."""
+        return is_overdue(seen) or any(call.status == WAITING for call in all_calls(seen))
+
 
 DRAWN = 8
 """Checks of shares that a run has, at most: they have one false alarm between them."""
 
 
-class DropRate(msgspec.Struct, frozen=True, tag="loses_share", kw_only=True):
+class DropRate(TimeIndependent, frozen=True, tag="loses_share", kw_only=True):
     """Each call is dropped by chance, with this share, and ends UNAVAILABLE; any other ends OK.
 
     The bounds are computed by ``statistics.interval``.

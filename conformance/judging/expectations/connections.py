@@ -8,12 +8,13 @@ from itertools import pairwise
 import msgspec
 
 from conformance.judging.expectations.finding import Finding, WrongKind
+from conformance.judging.expectations.timing_sensitivity import TimeDependent
 from conformance.judging.observations import Attempt, Attempts, Connections, Observation
 from conformance.spec.oracles import backoff
 from conformance.spec.oracles.backoff import Backoff
 
 
-class NoAttempts(msgspec.Struct, frozen=True, tag="untouched"):
+class NoAttempts(TimeDependent, frozen=True, tag="untouched"):
     """No connection is tried at any of the endpoints.
 
     Clauses: A37-CB-03, A37-DROP-03, A37-FAILOVER-06, A42-FAIL-03, A42-FAIL-05, A42-FAIL-09,
@@ -29,7 +30,7 @@ class NoAttempts(msgspec.Struct, frozen=True, tag="untouched"):
         return Finding(not any(seen.attempts.values()), wanted, saw)
 
 
-class AttemptCount(msgspec.Struct, frozen=True, tag="tried", kw_only=True):
+class AttemptCount(TimeDependent, frozen=True, tag="tried", kw_only=True):
     """Each of these endpoints sees a number of attempts within bounds, and the others see none.
 
     Clauses: A42-PICK-01, A42-PRO-01, A42-PRO-06, A42-PRO-07, A42-PRO-09, A42-PRO-10, A42-PRO-11,
@@ -37,9 +38,9 @@ class AttemptCount(msgspec.Struct, frozen=True, tag="tried", kw_only=True):
     A61-PRO-02, A61-PRO-03, A76-REQ-06, A27-PRIO-11.
     """
 
-    least: dict[str, int] = {}
+    least: dict[str, int] = msgspec.field(default_factory=dict)
     """The fewest at each of these."""
-    most: dict[str, int] = {}
+    most: dict[str, int] = msgspec.field(default_factory=dict)
     """The most at each of these; those of neither kind see none, unless `others`."""
     others: bool = False
     total: int = 0
@@ -64,7 +65,7 @@ class AttemptCount(msgspec.Struct, frozen=True, tag="tried", kw_only=True):
         )
 
 
-class KeepsConnection(msgspec.Struct, frozen=True, tag="keeps_connection"):
+class KeepsConnection(TimeDependent, frozen=True, tag="keeps_connection"):
     """The one connection that an endpoint has seen is open still; or it is not.
 
     Clauses: A56-CHILD-01.
@@ -83,7 +84,7 @@ class KeepsConnection(msgspec.Struct, frozen=True, tag="keeps_connection"):
         return Finding(holds, wanted, told[is_open] if at_it else "no connection")
 
 
-class AttemptOrder(msgspec.Struct, frozen=True, tag="in_order"):
+class AttemptOrder(TimeDependent, frozen=True, tag="in_order"):
     """The first attempts at these endpoints come in this order, and each of them sees one.
 
     Clauses: A42-PRO-05.
@@ -99,7 +100,7 @@ class AttemptOrder(msgspec.Struct, frozen=True, tag="in_order"):
         return Finding(tuple(met) == self.addresses, wanted, attempts_text(seen))
 
 
-class DistinctAttempts(msgspec.Struct, frozen=True, tag="different"):
+class DistinctAttempts(TimeDependent, frozen=True, tag="different"):
     """The first `count` attempts are each at another endpoint.
 
     Clauses: A42-PRO-04.
@@ -114,7 +115,7 @@ class DistinctAttempts(msgspec.Struct, frozen=True, tag="different"):
         return Finding(len(set(first)) == self.count, wanted, attempts_text(seen))
 
 
-class EndpointsTried(msgspec.Struct, frozen=True, tag="at_most"):
+class EndpointsTried(TimeDependent, frozen=True, tag="at_most"):
     """The client tries at most `count` endpoints, and at least `least`.
 
     Clauses: A42-PRO-02, A42-PRO-12, A52-CHANGE-06, A52-WRR-03, A61-PRO-01, A76-REQ-05.
@@ -131,7 +132,7 @@ class EndpointsTried(msgspec.Struct, frozen=True, tag="at_most"):
         return Finding(self.least <= len(met) <= self.count, wanted, attempts_text(seen))
 
 
-class AttemptSpacing(msgspec.Struct, frozen=True, tag="apart", kw_only=True):
+class AttemptSpacing(TimeDependent, frozen=True, tag="apart", kw_only=True):
     """From each attempt to the next at the same endpoint pass as many seconds as backoff has it.
 
     All of them fail. An attempt that is seen late makes the time to the next one shorter, so all

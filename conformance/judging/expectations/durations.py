@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from conformance.judging.expectations.finding import Finding, WrongKind
+from conformance.judging.expectations.timing_sensitivity import TimeDependent
 from conformance.judging.observations import Elapsed, Observation
 
 
-class Duration(msgspec.Struct, frozen=True, tag="takes", kw_only=True):
+class Duration(TimeDependent, frozen=True, tag="takes", kw_only=True):
     """The time between two events lies between `least` and `most` seconds.
 
     Clauses: A42-FAIL-02, A42-FAIL-04, A42-FAIL-06, A42-FAIL-07, A42-FAIL-10, A42-PICK-22,

@@ -9,12 +9,13 @@ import msgspec
 
 from conformance.judging.expectations.circuit_breaking import DRAWN
 from conformance.judging.expectations.finding import Finding, WrongKind
+from conformance.judging.expectations.timing_sensitivity import Ring, TimeDependent
 from conformance.judging.observations import Loads, Observation
 from conformance.spec.oracles import statistics
 from conformance.spec.oracles.load import Dropped, Load, LoadKey, balances, drops_balance, due
 
 
-class LoadMatches(msgspec.Struct, frozen=True, tag="balances", kw_only=True):
+class LoadMatches(TimeDependent, frozen=True, tag="balances", kw_only=True):
     """All reports together say exactly what the backends counted, and name no other cluster.
 
     What is due is computed by ``load.due``.
@@ -29,7 +30,7 @@ class LoadMatches(msgspec.Struct, frozen=True, tag="balances", kw_only=True):
     """Where each address belongs; those of clusters that are not to be reported are left out."""
     lossy: bool = False
     """True if connections were lost while requests were on their way."""
-    drops: dict[str, tuple[str, ...]] = {}
+    drops: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     """The categories by which each cluster drops requests, and ``""`` for drops without one, as
     circuit breaking makes them: whatever fails without being received was dropped."""
     ends_alike: bool = False
@@ -70,6 +71,10 @@ class LoadMatches(msgspec.Struct, frozen=True, tag="balances", kw_only=True):
             differs=_differing(counted, reported),
         )
 
+    def is_timing_sensitive(self, seen: Observation, _before: Ring | None = None) -> bool:
+        """Return whether a later report can still correct the difference."""
+        return not self.is_exceeded(seen)
+
     def is_exceeded(self, seen: Observation) -> bool:
         """Return whether more was reported than the backends counted: no later report corrects it.
 
@@ -87,7 +92,7 @@ class LoadMatches(msgspec.Struct, frozen=True, tag="balances", kw_only=True):
         return bool(strangers) or more > seen.lost
 
 
-class DropsReported(msgspec.Struct, frozen=True, tag="tells_drops", kw_only=True):
+class DropsReported(TimeDependent, frozen=True, tag="tells_drops", kw_only=True):
     """All reports together contain exactly these numbers of dropped requests.
 
     Clauses: A32-CB-23, A32-CB-24, A37-LOAD-06, A37-LOAD-07.
@@ -118,7 +123,7 @@ class DropsReported(msgspec.Struct, frozen=True, tag="tells_drops", kw_only=True
         return {cluster: of for cluster, of in there.items() if of}
 
 
-class DropProportions(msgspec.Struct, frozen=True, tag="drops_by_share", kw_only=True):
+class DropProportions(TimeDependent, frozen=True, tag="drops_by_share", kw_only=True):
     """Each category's share of a cluster's reported drops is within the bounds of chance.
 
     All together are those requests that failed, which no backend received. The bounds are computed

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-import msgspec
-
 from conformance.judging.expectations.finding import Finding, WrongKind
+from conformance.judging.expectations.timing_sensitivity import TimeDependent, TimeIndependent
 from conformance.judging.observations import LoadReport, LoadReports, Loads, Observation
 from conformance.spec.oracles.load import LoadKey
 
 
-class FirstRequestHasNode(msgspec.Struct, frozen=True, tag="begins_with_node", kw_only=True):
+class FirstRequestHasNode(TimeIndependent, frozen=True, tag="begins_with_node", kw_only=True):
     """The first request of each load stream says which node it is.
 
     Clauses: A27-LRS-01, A27-LRS-22.
@@ -36,7 +35,7 @@ class FirstRequestHasNode(msgspec.Struct, frozen=True, tag="begins_with_node", k
         return Finding(holds, wanted, "; ".join(dict.fromkeys(told)) or "no load stream")
 
 
-class LoadStreamsStarted(msgspec.Struct, frozen=True, tag="begins_load_streams"):
+class LoadStreamsStarted(TimeDependent, frozen=True, tag="begins_load_streams"):
     """The client started `count` load streams.
 
     Clauses: A27-LRS-12, A27-LRS-17, A27-LRS-19, A27-LRS-24.
@@ -50,7 +49,7 @@ class LoadStreamsStarted(msgspec.Struct, frozen=True, tag="begins_load_streams")
         return Finding(begun == self.count, f"{self.count} load streams", f"{begun} load streams")
 
 
-class LoadStreamsKept(msgspec.Struct, frozen=True, tag="leaves_load_streams"):
+class LoadStreamsKept(TimeDependent, frozen=True, tag="leaves_load_streams"):
     """The client has not ended `count` of the load streams that it started.
 
     Clauses: A27-LRS-29.
@@ -69,7 +68,7 @@ class LoadStreamsKept(msgspec.Struct, frozen=True, tag="leaves_load_streams"):
         )
 
 
-class ReportIntervals(msgspec.Struct, frozen=True, tag="sends_reports", kw_only=True):
+class ReportIntervals(TimeDependent, frozen=True, tag="sends_reports", kw_only=True):
     """The number of reports is within bounds, and all name exactly `clusters`, if it is set.
 
     Clauses: A27-LRS-28.
@@ -94,7 +93,7 @@ class ReportIntervals(msgspec.Struct, frozen=True, tag="sends_reports", kw_only=
         )
 
 
-class OnlyTheseReported(msgspec.Struct, frozen=True, tag="names_only"):
+class OnlyTheseReported(TimeDependent, frozen=True, tag="names_only"):
     """The reports name these clusters, each at least once, and no others.
 
     Clauses: A27-LRS-05, A27-LRS-14, A27-LRS-16, A27-LRS-23.
@@ -112,7 +111,7 @@ class OnlyTheseReported(msgspec.Struct, frozen=True, tag="names_only"):
         )
 
 
-class RequestsInProgress(msgspec.Struct, frozen=True, tag="each_holds", kw_only=True):
+class RequestsInProgress(TimeIndependent, frozen=True, tag="each_holds", kw_only=True):
     """Each report contains exactly these requests in progress for a cluster.
 
     Clauses: A27-LRS-09.
@@ -136,7 +135,7 @@ class RequestsInProgress(msgspec.Struct, frozen=True, tag="each_holds", kw_only=
         return {load.place: load.load.in_progress for load in loads if load.load.in_progress}
 
 
-class NoEndpointLoad(msgspec.Struct, frozen=True, tag="tells_no_endpoints"):
+class NoEndpointLoad(TimeIndependent, frozen=True, tag="tells_no_endpoints"):
     """Reports tell load by locality alone.
 
     Clauses: A27-LRS-18.
@@ -150,7 +149,7 @@ class NoEndpointLoad(msgspec.Struct, frozen=True, tag="tells_no_endpoints"):
         return Finding(bool(rows) and not endpoints, "reports of localities alone", saw)
 
 
-class IssuedReported(msgspec.Struct, frozen=True, tag="tells_issued"):
+class IssuedReported(TimeDependent, frozen=True, tag="tells_issued"):
     """The issued requests of each cluster, summed over all reports, are within bounds.
 
     Clauses: A27-LRS-06, A27-LRS-13, A27-LRS-20.

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
 from conformance.judging.expectations.finding import Finding, WrongKind
+from conformance.judging.expectations.timing_sensitivity import TimeIndependent
 from conformance.judging.observations import Lookup, Lookups, Observation
 
 OF_ADDRESSES = frozenset({"A", "AAAA"})
 """Kinds of records that are asked for where addresses are wanted, one of them or both."""
 
 
-class Resolves(msgspec.Struct, frozen=True, tag="looks_up"):
+class Resolves(TimeIndependent, frozen=True, tag="looks_up"):
     """The addresses of these names are asked for, and of no others.
 
     Clauses: A37-DNS-01, A37-DNS-02, A37-DNS-11, A74-CONFIG-07.
@@ -30,7 +29,7 @@ class Resolves(msgspec.Struct, frozen=True, tag="looks_up"):
         )
 
 
-class NeverResolves(msgspec.Struct, frozen=True, tag="never_looks_up"):
+class NeverResolves(TimeIndependent, frozen=True, tag="never_looks_up"):
     """No records of a kind are asked for, though addresses are.
 
     Clauses: A37-DNS-05, A37-DNS-06.

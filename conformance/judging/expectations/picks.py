@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Literal
 
-import msgspec
-
 from conformance.judging.expectations.connections import attempts_of, attempts_text
 from conformance.judging.expectations.finding import (
     Finding,
@@ -15,6 +13,7 @@ from conformance.judging.expectations.finding import (
     details_text,
     tally,
 )
+from conformance.judging.expectations.timing_sensitivity import OutcomesCanBeLate, TimeDependent
 from conformance.judging.observations import Observation
 from conformance.spec.oracles.picker import PickerEdition, State, pick
 
@@ -22,7 +21,7 @@ STATUS = {"queue": "DEADLINE_EXCEEDED", "fail": "UNAVAILABLE"}
 """How a request that waits, or fails, ends: its deadline tells that it waited."""
 
 
-class Picks(msgspec.Struct, frozen=True, tag="picks", kw_only=True):
+class Picks(OutcomesCanBeLate, frozen=True, tag="picks", kw_only=True):
     """Every call meets these endpoints in this order, in these states, and fares accordingly.
 
     How it has to fare is computed by ``picker.pick``, which names the clauses.
@@ -54,7 +53,7 @@ class Picks(msgspec.Struct, frozen=True, tag="picks", kw_only=True):
         return Finding(holds, f"{wanted}: on its walk are {walk}", tally(calls), "picker.pick")
 
 
-class Connects(msgspec.Struct, frozen=True, tag="connects", kw_only=True):
+class Connects(TimeDependent, frozen=True, tag="connects", kw_only=True):
     """The client tries those IDLE endpoints that the pick must connect.
 
     ``picker.pick`` computes them.
@@ -81,7 +80,7 @@ class Connects(msgspec.Struct, frozen=True, tag="connects", kw_only=True):
         )
 
 
-class ErrorNamesOnly(msgspec.Struct, frozen=True, tag="blames_only", kw_only=True):
+class ErrorNamesOnly(OutcomesCanBeLate, frozen=True, tag="blames_only", kw_only=True):
     """Every call fails, and its details name one of these endpoints, and none of the others.
 
     Clauses: A56-TIMER-05.
@@ -105,7 +104,7 @@ class ErrorNamesOnly(msgspec.Struct, frozen=True, tag="blames_only", kw_only=Tru
         )
 
 
-class ErrorNamesFirst(msgspec.Struct, frozen=True, tag="blames", kw_only=True):
+class ErrorNamesFirst(OutcomesCanBeLate, frozen=True, tag="blames", kw_only=True):
     """Every call fails, and its details name its first endpoint, perhaps beside others; or none.
 
     Clauses: A42-PICK-25.

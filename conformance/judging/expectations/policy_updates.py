@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-import msgspec
-
 from conformance.judging.expectations.finding import Finding, WrongKind
+from conformance.judging.expectations.timing_sensitivity import TimeDependent
 from conformance.judging.observations import Observation, PolicyUpdate, PolicyUpdates
 
 NO_JSON = "no JSON"
@@ -15,7 +14,7 @@ LONGEST = 400
 """Characters of a config that a reader of a failure wants to see."""
 
 
-class ConfigReceived(msgspec.Struct, frozen=True, tag="hands_on"):
+class ConfigReceived(TimeDependent, frozen=True, tag="hands_on"):
     """Each group of endpoints has an instance of its own, which has this config.
 
     Clauses: A52-CUSTOM-01, A52-CUSTOM-02, A52-CUSTOM-03, A52-CUSTOM-04, A52-CUSTOM-05,

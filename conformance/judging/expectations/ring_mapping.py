@@ -7,14 +7,20 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, get_args
 
-import msgspec
-
 from conformance.judging.expectations.finding import (
     Finding,
     WrongKind,
     calls_of,
     headers_of,
     trouble_of,
+)
+from conformance.judging.expectations.timing_sensitivity import (
+    Ring,
+    TimeDependent,
+    all_calls,
+    can_be_late,
+    ends_of_time,
+    is_overdue,
 )
 from conformance.judging.observations import Call, Observation
 from conformance.spec.oracles.census import bounds_of, census
@@ -41,7 +47,7 @@ CLOSEST: Final = "The closest known ring"
 """What comes behind it depends on the ports, so it may be another ring in the next run."""
 
 
-class MatchesRing(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
+class MatchesRing(TimeDependent, frozen=True, tag="maps_like", kw_only=True):
     """Each call reaches the endpoint to which a ring of this kind maps its request hash.
 
     Exact where it is bound to a key format, or where any known one will do. The text gives the
@@ -130,6 +136,35 @@ class MatchesRing(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
         nearest, wrong = self._nearest(calls, observed, candidates)
         saw = ": ".join(filter(None, (_habit(observed), nearest)))
         return Finding(holds=False, wanted=wanted, saw=saw, oracle=oracle, wrong=wrong)
+
+    def is_timing_sensitive(self, seen: Observation, before: Ring | None = None) -> bool:
+        """Return whether lateness can explain the calls.
+
+        It can if calls failed, or if calls that succeeded show more than a wrong ring: they reached
+        endpoints that are not on the ring, those of another priority or of an earlier list. If
+        calls were repeated until they fit, it can if each call went to its endpoint on this ring or
+        on the ring before.
+        """
+        return ends_of_time(seen) and (can_be_late(seen) or self._strays(seen, before))
+
+    def _strays(self, seen: Observation, before: Ring | None) -> bool:
+        calls = all_calls(seen)
+        if not is_overdue(seen):
+            on_ring = {end.address for place in self.localities for end in place.endpoints}
+            return any(call.endpoint not in on_ring for call in calls)
+        if before is None or self.by_arcs:  # where each call belongs is not known
+            return True
+        headers = [dict(call.metadata) for call in calls]
+        if any(len(row) < len(call.metadata) for row, call in zip(headers, calls, strict=True)):
+            return True  # a header is repeated, so the hash is not known here
+        try:
+            ways = itertools.product(self.ways(headers), before.ways(headers))
+        except WrongKind:  # of before: its hashes were random
+            return True
+        return any(
+            all(call.endpoint in pair for call, *pair in zip(calls, now, then, strict=True))
+            for now, then in ways
+        )
 
     def fits(self, seen: Observation) -> bool:
         """Return whether the finding would hold, without its text, which is slow to compute."""

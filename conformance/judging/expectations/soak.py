@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import msgspec
-
 from conformance.judging.expectations.finding import Finding, WrongKind
+from conformance.judging.expectations.timing_sensitivity import TimeDependent
 from conformance.judging.observations import Observation, SoakCourse
 from conformance.spec.oracles.soak import Request, is_placed, may_fail
 
 
-class OnlyListedServe(msgspec.Struct, frozen=True, tag="only_listed", kw_only=True):
+class OnlyListedServe(TimeDependent, frozen=True, tag="only_listed", kw_only=True):
     """Every request is received at an endpoint that was listed in the last moments, if at all.
 
     By ``soak.is_placed``.
@@ -36,7 +35,7 @@ class OnlyListedServe(msgspec.Struct, frozen=True, tag="only_listed", kw_only=Tr
         )
 
 
-class FailuresExplained(msgspec.Struct, frozen=True, tag="fails_for_a_reason", kw_only=True):
+class FailuresExplained(TimeDependent, frozen=True, tag="fails_for_a_reason", kw_only=True):
     """Every request that fails has met a fault or a change, or may have, in the last moments.
 
     By ``soak.may_fail``.

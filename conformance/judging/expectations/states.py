@@ -6,13 +6,12 @@ notified, the channel reports the last. If no relevant state was reported, no cl
 
 from __future__ import annotations
 
-import msgspec
-
 from conformance.judging.expectations.finding import Finding, WrongKind
+from conformance.judging.expectations.timing_sensitivity import TimeDependent
 from conformance.judging.observations import Observation, States
 
 
-class EndsInState(msgspec.Struct, frozen=True, tag="ends_in"):
+class EndsInState(TimeDependent, frozen=True, tag="ends_in"):
     """The last state that the channel reported is one of these; none reported is doubtful.
 
     Clauses: A42-SUB-04, A42-SUB-05, A42-SUB-06, A42-SUB-12, A37-TROUBLE-33, A56-USE-01,
@@ -29,7 +28,7 @@ class EndsInState(msgspec.Struct, frozen=True, tag="ends_in"):
         return Finding(holds, wanted, _told(reported), doubtful=not reported)
 
 
-class NeverInState(msgspec.Struct, frozen=True, tag="never_in"):
+class NeverInState(TimeDependent, frozen=True, tag="never_in"):
     """The channel reports none of these; that it reported no state at all is doubtful.
 
     Clauses: A42-AGG-10, A42-SUB-09.

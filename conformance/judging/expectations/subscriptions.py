@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-import msgspec
-
 from conformance.judging.expectations.finding import Finding, WrongKind
+from conformance.judging.expectations.timing_sensitivity import TimeDependent, TimeIndependent
 from conformance.judging.observations import Observation, SubscriptionRequest, Subscriptions
 from conformance.spec.oracles.cluster_tree import Cluster, tree
 
@@ -14,7 +13,7 @@ MOST_TOLD = 12
 """Names that a finding lists."""
 
 
-class SubscribesTo(msgspec.Struct, frozen=True, tag="asks_for", kw_only=True):
+class SubscribesTo(TimeDependent, frozen=True, tag="asks_for", kw_only=True):
     """The client asks for just what the trees of these roots take, in its last request of a kind.
 
     What that is, is computed by ``cluster_tree.tree``.
@@ -50,7 +49,7 @@ class SubscribesTo(msgspec.Struct, frozen=True, tag="asks_for", kw_only=True):
         )
 
 
-class SubscribesOnce(msgspec.Struct, frozen=True, tag="asks_once"):
+class SubscribesOnce(TimeIndependent, frozen=True, tag="asks_once"):
     """No request names a resource twice, and all of them are on one stream.
 
     Clauses: A37-TREE-10, A37-TREE-34.
@@ -68,7 +67,7 @@ class SubscribesOnce(msgspec.Struct, frozen=True, tag="asks_once"):
         return Finding(len(streams) == 1 and not twice, wanted, saw)
 
 
-class SubscribesBesidesClusters(msgspec.Struct, frozen=True, tag="asks_beside_clusters"):
+class SubscribesBesidesClusters(TimeIndependent, frozen=True, tag="asks_beside_clusters"):
     """Endpoints are asked for on streams on which Clusters are asked for, too, and on no other.
 
     Clauses: A27-CDS-01, A47-CDS-03.
@@ -85,7 +84,7 @@ class SubscribesBesidesClusters(msgspec.Struct, frozen=True, tag="asks_beside_cl
         return Finding(bool(streams["ENDPOINTS"]) and not own, wanted, saw)
 
 
-class StaysSubscribed(msgspec.Struct, frozen=True, tag="goes_on_asking"):
+class StaysSubscribed(TimeIndependent, frozen=True, tag="goes_on_asking"):
     """Every request of a kind names this resource.
 
     Clauses: A37-TREE-28.
@@ -105,7 +104,7 @@ class StaysSubscribed(msgspec.Struct, frozen=True, tag="goes_on_asking"):
         return Finding(bool(requests) and not without, wanted, saw)
 
 
-class SendsNewestNonce(msgspec.Struct, frozen=True, tag="sends_newest_nonce"):
+class SendsNewestNonce(TimeIndependent, frozen=True, tag="sends_newest_nonce"):
     """Every request has the nonce of the newest response of its kind and stream.
 
     Clauses: A27-ADS-02.

@@ -7,6 +7,7 @@ import msgspec
 from conformance.judging.expectations.calls import AllServedBy, Fails
 from conformance.judging.expectations.connections import attempts_of, attempts_text
 from conformance.judging.expectations.finding import Finding
+from conformance.judging.expectations.timing_sensitivity import OutcomesCanBeLate, TimeDependent
 from conformance.judging.observations import Observation
 from conformance.spec.oracles.cluster_tree import Cluster, first_usable, joined
 
@@ -14,7 +15,7 @@ Endpoints = dict[str, tuple[tuple[str, ...], ...]]
 """The addresses of each leaf's endpoints, by priority."""
 
 
-class LeafOrder(msgspec.Struct, frozen=True, tag="in_tree_order", kw_only=True):
+class LeafOrder(TimeDependent, frozen=True, tag="in_tree_order", kw_only=True):
     """The first attempts come priority by priority, as the leaves of a tree have them in a row.
 
     Attempts at other endpoints are passed over. The row is computed by ``cluster_tree.joined``.
@@ -44,7 +45,7 @@ class LeafOrder(msgspec.Struct, frozen=True, tag="in_tree_order", kw_only=True):
         )
 
 
-class FirstUsablePriority(msgspec.Struct, frozen=True, tag="at_the_first", kw_only=True):
+class FirstUsablePriority(OutcomesCanBeLate, frozen=True, tag="at_the_first", kw_only=True):
     """Every call is served by the first priority below a root that has an endpoint; else it fails.
 
     Which that is, is computed by ``cluster_tree.first_usable``.

@@ -10,7 +10,6 @@ from conformance.judging.expectations import (
     DropsReported,
     RequestsAdmitted,
 )
-from conformance.judging.expectations.timing_sensitivity import is_timing_sensitive
 from conformance.judging.observations import OPEN, WAITING, Call, Calls, Loads
 from conformance.spec.oracles.circuit_breaking import Threshold
 from conformance.spec.oracles.load import Dropped
@@ -60,7 +59,7 @@ def test_room() -> None:
     ],
 )
 def test_only_what_is_not_known_yet_is_excused(seen: Calls, *, can_be: bool) -> None:
-    assert is_timing_sensitive(TWO, seen) == can_be
+    assert TWO.is_timing_sensitive(seen) == can_be
 
 
 def told(*dropped: Dropped) -> Loads:
@@ -109,7 +108,7 @@ def calls(lost: int, of: int, status: str = "UNAVAILABLE") -> Calls:
 def test_share(seen: Calls, *, about: bool, more: bool) -> None:
     assert DropRate(share=(1, 2)).finding(seen).holds == about
     assert DropRate(share=(1, 2), more=True).finding(seen).holds == more
-    assert not is_timing_sensitive(DropRate(share=(1, 2)), seen)
+    assert not DropRate(share=(1, 2)).is_timing_sensitive(seen)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,6 @@ from conformance.judging.expectations import (
     OnlyTheseMoved,
     fits,
 )
-from conformance.judging.expectations.timing_sensitivity import is_timing_sensitive
 from conformance.judging.observations import (
     Answer,
     Attempts,
@@ -142,7 +141,7 @@ def test_whether_lateness_alone_can_have_it_missed(
     expectation: Expectation, seen: Observation, before: MatchesRing | None, *, is_excusable: bool
 ) -> None:
     assert not fits(expectation, seen)
-    assert is_timing_sensitive(expectation, seen, before) is is_excusable
+    assert expectation.is_timing_sensitive(seen, before) is is_excusable
 
 
 @pytest.mark.parametrize(
