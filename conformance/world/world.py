@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
+from client_under_test import Channel
 from client_under_test.contract.exceptions import ConversationFailed
 from conformance import timing
 from conformance.judging.evidence import JudgedClient
@@ -14,7 +15,7 @@ from conformance.spec.catalogue import Catalogue
 from conformance.spec.oracles.request_hash import HashPolicy
 from conformance.world import waits
 from conformance.world.attempts import AttemptWatch
-from conformance.world.calls import CallMaker, Headers
+from conformance.world.calls import CONCURRENCY, UNARY, CallMaker, Headers
 from conformance.world.channels import Channels, ChannelStates
 from conformance.world.checks import Checks
 from conformance.world.clock import Clock
@@ -23,16 +24,16 @@ from conformance.world.endpoints import EndpointRegistry
 from conformance.world.header_values import ROUNDS, TURNS, HeaderValues
 from conformance.world.host_names import HostNames
 from conformance.world.launched import LaunchedClient
-from conformance.world.pending_calls import CallDriver
+from conformance.world.pending_calls import CallDriver, PendingCalls
 from conformance.world.policies import Policies
 from conformance.world.preconditions import Preconditions
-from conformance.world.rounds import Rounds
+from conformance.world.rounds import Round, Rounds
 from conformance.xds_config.clusters import Cluster
 from conformance.xds_config.config import XdsConfig, single_locality
 from conformance.xds_config.policies import Policy, RingHash
 from conformance.xds_config.routes import BY_SESSION, SESSION
 from fake_control_plane import Event, StreamClosed, StreamOpened
-from test_servers import BackendEndpoint, Fleet
+from test_servers import BackendEndpoint, Fleet, Mode
 
 PLAIN_ENDPOINTS = 4
 DEFAULT_RING = RingHash()
@@ -100,14 +101,6 @@ class World:
             self.clock,
             client.follows,
         )
-        # What scenarios use most, by a short name; its description is where it is defined.
-        self.endpoints = self.registry.more
-        self.serve = self.control.serve
-        self.sessions = self.values.sessions
-        self.call = self.calls.make
-        self.start = self.calls.start
-        self.require_served = self.calls.require_served
-        self.eventually = self.rounds.eventually
 
     @property
     def now(self) -> float:
@@ -115,6 +108,14 @@ class World:
         return self.clock.now
 
     # What is there
+
+    async def endpoints(self, count: int, *, mode: Mode | None = None) -> list[BackendEndpoint]:
+        """Start `count` more endpoints, all in this mode (by default SERVE)."""
+        return await self.registry.more(count, mode=mode)
+
+    async def serve(self, served: XdsConfig, *, told: str = "", unheard: bool = False) -> None:
+        """Serve a configuration; a connected client must ACK what changes. See `Control.serve`."""
+        await self.control.serve(served, told=told, unheard=unheard)
 
     async def addresses(self, count: int) -> tuple[str, ...]:
         """Start `count` more endpoints that serve, and return their addresses."""
@@ -128,6 +129,67 @@ class World:
         return served
 
     # What the client does
+
+    def sessions(self, count: int) -> tuple[dict[str, str], ...]:
+        """Return the headers of `count` calls, each with a session of its own."""
+        return self.values.sessions(count)
+
+    async def call(
+        self,
+        headers: Sequence[Headers],
+        *,
+        path: str = UNARY,
+        channel: Channel | None = None,
+        concurrency: int = CONCURRENCY,
+        deadline: float | None = None,
+    ) -> Calls:
+        """Make a call with each of these headers, and wait for all. See `CallMaker.make`."""
+        return await self.calls.make(
+            headers, path=path, channel=channel, concurrency=concurrency, deadline=deadline
+        )
+
+    async def start(
+        self,
+        headers: Sequence[Headers],
+        *,
+        path: str = UNARY,
+        channel: Channel | None = None,
+        concurrency: int | None = None,
+        pace: float | None = None,
+        deadline: float | None = timing.CALL,
+        wait_for_ready: bool = False,
+        kept_open: bool = False,
+    ) -> PendingCalls:
+        """Start a call for each of these headers, and wait for none. See `CallMaker.start`."""
+        return await self.calls.start(
+            headers,
+            path=path,
+            channel=channel,
+            concurrency=concurrency,
+            pace=pace,
+            deadline=deadline,
+            wait_for_ready=wait_for_ready,
+            kept_open=kept_open,
+        )
+
+    async def require_served(
+        self,
+        headers: Sequence[Headers],
+        *,
+        path: str = UNARY,
+        channel: Channel | None = None,
+        deadline: float | None = None,
+    ) -> Calls:
+        """Make calls that must all succeed for the scenario. See `CallMaker.require_served`."""
+        return await self.calls.require_served(
+            headers, path=path, channel=channel, deadline=deadline
+        )
+
+    async def eventually(
+        self, expectation: Expectation, calls: Round, *, within: float | None = None
+    ) -> Calls:
+        """Repeat a round of calls until it fits; return the last one. See `Rounds.eventually`."""
+        return await self.rounds.eventually(expectation, calls, within=within)
 
     async def request_and_cancel(self, headers: Headers, picked: BackendEndpoint) -> None:
         """Make a request, and cancel it as soon as the client has tried the picked endpoint.

@@ -37,7 +37,7 @@ async def check_served(world: World, before: Sequence[Member], serving: Member) 
     await serving.set_mode(Serve())
     there = AllServedBy((serving.address,))
     make_calls = partial(world.call, world.sessions(5), deadline=timing.EVENT)
-    calls = await world.rounds.eventually(there, make_calls, within=timing.BACKOFFS)
+    calls = await world.eventually(there, make_calls, within=timing.BACKOFFS)
     await world.check("A62-RETRY-01", calls, there)
 
 

@@ -61,7 +61,7 @@ async def test_clusters(world: World) -> None:
         clause = CLAUSES.get(root, "A37-TROUBLE-01")
         expected = at_the_first(lacks, root) if root in CLAUSES else without_one(lacks, root)
         await world.check(clause, await calls.over(), expected)
-    await world.control.serve(planted.served, unheard=True)
+    await world.serve(planted.served, unheard=True)
     await check_each(world, "A37-TROUBLE-10", planted.served, *ROOTS, "none", DIRECT)
     world.checks.turn_to("A57-TIMER-01")
     world.checks.require("A37-TROUBLE-04")
@@ -89,7 +89,7 @@ async def test_endpoints(world: World) -> None:
     await check_time(world, Kind.ENDPOINTS, ("first-x", "only-x", DIRECT), timed)
     failed = await lose_before_x(world, planted)
     await check_each(world, "A37-TROUBLE-19", lacks, "middle-m", failed=failed)
-    await world.control.serve(planted.served, unheard=True)
+    await world.serve(planted.served, unheard=True)
     await check_each(world, "A37-TROUBLE-30", planted.served, *ROOTS, DIRECT, failed=failed)
 
 

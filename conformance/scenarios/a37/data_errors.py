@@ -77,7 +77,7 @@ async def test_deletion_ignored(world: World) -> None:
     await in_use(world, later, BESIDE)
     await check_each(world, "A53-DEL-01", later, *ROOTS, DIRECT, failed=failed, lasts=True)
     again = await moved(world, later, *GONE)
-    await world.control.serve(again, unheard=True)
+    await world.serve(again, unheard=True)
     await check_each(world, "A53-DEL-02", again, *ROOTS, DIRECT, failed=failed)
 
 
@@ -114,7 +114,7 @@ async def test_cluster_refused(world: World) -> None:
     lacks = without_resources(well, Kind.CLUSTER, DIRECT)
     await check_each(world, "A88-DATA-02", lacks, DIRECT, lasts=True)
     mended = await moved(world, well, DIRECT)
-    await world.control.serve(mended, unheard=True)
+    await world.serve(mended, unheard=True)
     await check_each(world, "A88-DATA-02", mended, DIRECT)
 
 
@@ -130,7 +130,7 @@ async def test_endpoints_refused(world: World) -> None:
     mended = well
     for name, address in zip(names, await world.addresses(2), strict=True):
         mended = with_clusters_changed(mended, with_endpoints(address), name)
-    await world.control.serve(mended, unheard=True)
+    await world.serve(mended, unheard=True)
     await check_each(world, "A88-DATA-03", mended, *roots)
 
 

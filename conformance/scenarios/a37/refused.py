@@ -158,7 +158,7 @@ async def test_deleted(world: World) -> None:
     await world.check("A37-TROUBLE-35", calls, at_the_first(lacks, BESIDE))
     (address,) = await world.addresses(1)
     again = with_clusters_changed(await moved(world, well, "x"), with_endpoints(address), DIRECT)
-    await world.control.serve(again, unheard=True)
+    await world.serve(again, unheard=True)
     await check_each(world, "A37-TROUBLE-09", again, *roots, DIRECT)
 
 
