@@ -521,7 +521,11 @@ def test(
     )
     if folder is None:
         raise Failure("the tests are not installed: use a checkout, or the wheel")
-    is_named = any((Path.cwd() / argument.partition("::")[0]).exists() for argument in arguments)
+    named = [Path.cwd() / argument.partition("::")[0] for argument in arguments]
+    # Workers would run no test of such a file, and not say why.
+    if missing := [path for path in named if path.suffix == ".py" and not path.exists()]:
+        raise Failure(f"there is no file {missing[0]}")
+    is_named = any(path.exists() for path in named)
     places = () if is_named else (str(folder),)
     # What is named is looked at in one process.
     at_once = () if is_named else ("-n", str(default_jobs()), "--dist", "loadgroup")

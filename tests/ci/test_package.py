@@ -155,7 +155,7 @@ def test_a_client_is_judged(installed: Installed) -> None:
 def test_its_own_tests_are_there(installed: Installed) -> None:
     where = "import xdspec_tests; print(*xdspec_tests.__path__)"
     folder = Path(installed.run("python", "-c", where).strip())
-    for name in ("oracles/test_census.py", "reporting/test_merging.py"):
+    for name in ("spec/oracles/test_census.py", "reporting/test_merging.py"):
         said = installed.run("xdspec", "test", "-q", folder / "conformance" / name)
         assert " passed" in said
 

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from conformance.cli.commands import main
+from conformance.reporting.report import Exit
 
 HERE = Path(__file__).name
 CONFIGURATION = Path(__file__).parents[2] / "conftest.py"
@@ -38,7 +39,6 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         ((HERE,), False),
         ((f"{HERE}::test_of_it", "-x"), False),
         ((f"{HERE}::test_of_it[one::two]",), False),
-        (("gone.py::test_of_it",), True),
     ],
 )
 def test_what_is_named_is_all_that_runs(
@@ -49,6 +49,14 @@ def test_what_is_named_is_all_that_runs(
     assert "--slow" not in command
     assert ("-n" in command) is all_of_them
     assert (str(Path(__file__).parents[2]) in command) is all_of_them
+
+
+@pytest.mark.parametrize("argument", ["gone.py", "gone.py::test_of_it"])
+def test_a_file_that_does_not_exist_is_named(argument: str, commands: list[list[str]]) -> None:
+    result = CliRunner().invoke(main, ["test", argument])
+    assert result.exit_code == Exit.BAD_INPUT
+    assert f"there is no file {Path.cwd() / 'gone.py'}" in result.output
+    assert commands == []
 
 
 def test_slow_tests_are_an_option(commands: list[list[str]]) -> None:
