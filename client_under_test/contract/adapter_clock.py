@@ -17,7 +17,7 @@ oscillator, or is being adjusted: twice what kernels adjust a clock by at most."
 
 
 class Impossible(Exception):
-    """What was told cannot come from one monotonic clock; the text is a sentence."""
+    """The reported times cannot come from one monotonic clock; the text is a sentence."""
 
 
 class Clock:
@@ -50,11 +50,11 @@ class Clock:
         self._latest = min(self._latest, latest)
 
     def check(self, what: str, at: int, *, asked_at: float, heard_at: float) -> None:
-        """Whether an adapter's `at` lies between what brought it about and the hearing of it.
+        """Check that an adapter's `at` lies between the suite's request and the adapter's report.
 
         Args:
-            what: such as "that call-3 ended".
-            at: when, by the adapter's clock.
+            what: the event, such as "that call-3 ended".
+            at: the time of the event, by the adapter's clock.
             asked_at: when the suite asked for it.
             heard_at: when the suite heard of it.
 
@@ -68,7 +68,7 @@ class Clock:
             raise Impossible(f"the adapter says {what} {late:.3f} s after it said so")
 
     def check_span(self, what: str, started_at: int, ended_at: int) -> None:
-        """Whether what has both begins before it ends.
+        """Check that the start of an event is not later than its end.
 
         Raises:
             Impossible: it does not.

@@ -195,7 +195,7 @@ class Conversation:
             raise OtherContract(hello.contract)
 
     def _check(self, answer: Answer, line: bytes) -> None:
-        """Whether this may be said now."""
+        """Check that the adapter may send this message now."""
         why = self._against_hello(answer) if isinstance(answer, Hello) else None
         why = why or (
             self._against_reply(answer)
@@ -243,18 +243,18 @@ class Conversation:
             return self._against_update(answer)
         if isinstance(answer, State):
             watched = answer.channel in self._watched
-            return None if watched else f"nobody watches channel {answer.channel}"
+            return None if watched else f"channel {answer.channel} is not watched"
         if answer.call not in self._calls:
-            return f"call {answer.call} was not asked for, or has finished"
+            return f"call {answer.call} was not requested, or has already finished"
         if isinstance(answer, Finished):
             del self._calls[answer.call]
         return None
 
     def _against_update(self, update: PolicyUpdate) -> str | None:
-        """Why no policy can have been given this."""
+        """Return why no policy can have received this update."""
         if update.policy not in self._policies:
-            return f"no policy {update.policy} was to be registered"
+            return f"policy {update.policy} was not registered by the suite"
         known = self._instances.setdefault(update.instance, update.policy)
         if known != update.policy:
-            return f"instance {update.instance} is one of policy {known}"
+            return f"instance {update.instance} belongs to policy {known}"
         return None

@@ -139,7 +139,7 @@ class ClientExited(ConversationFailed):
 
     def __init__(self, code: int, *, hello_said: bool, stderr_tail: str = "") -> None:
         super().__init__(
-            f"the client exited with code {code} though nobody had asked it to",
+            f"the client exited with code {code}, but the suite had not asked it to exit",
             hello_said=hello_said,
             stderr_tail=stderr_tail,
         )
@@ -183,11 +183,11 @@ class StdoutClosed(ConversationFailed):
 
 
 class HelloContradicted(ConversationFailed):
-    """The adapter's hello tells of another client than its manifest."""
+    """The adapter's hello contradicts its manifest."""
 
 
 class ClockWrong(ConversationFailed):
-    """The adapter told times that no monotonic clock can have given."""
+    """The adapter reported times that no monotonic clock can produce."""
 
 
 class RequestRefused(ConversationFailed):

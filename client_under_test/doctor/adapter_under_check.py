@@ -38,7 +38,7 @@ class AdapterUnderCheck:
 
     @property
     def is_running(self) -> bool:
-        """Whether there is a process."""
+        """Return whether the process is running."""
         return self._process is not None
 
     async def replaced(self, within: Sequence[str]) -> None:
@@ -71,7 +71,7 @@ class AdapterUnderCheck:
         return ANSWER_DEADLINE if self.is_able("metadata") else START_DEADLINE
 
     def is_able(self, capability: Capability) -> bool:
-        """Whether its manifest states this."""
+        """Return whether the manifest declares a capability."""
         return capability in self.prepared.client.manifest.capabilities
 
     async def channel(

@@ -69,7 +69,7 @@ class Backend:
             await proxy.end()
 
     async def probe(self) -> None:
-        """Add to `troubles` if the gRPC server has ended by itself and nobody has noticed yet."""
+        """Add to `troubles` if the gRPC server has ended unexpectedly and unnoticed."""
         await self._server.probe()
 
     async def _make(self) -> Any:
@@ -86,7 +86,7 @@ class Backend:
         return [call for call in self.received if call.call_id == name]
 
     async def was_half_closed(self, within: float) -> bool:
-        """Whether the last stream says within so many seconds that no more messages will come."""
+        """Return whether the client half-closes the last stream within `within` seconds."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(within):
                 await self._half_closed.wait()

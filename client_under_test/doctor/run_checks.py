@@ -44,10 +44,10 @@ async def examine(
     Args:
         prepared: the adapter.
         folder: gets its stderr, and what else a check needs.
-        say: hears of it, line by line, as it goes on.
+        say: receives each line of the result as soon as it is known.
 
     Raises:
-        BackendFailed: the doctor's backend failed meanwhile.
+        BackendFailed: the doctor's backend failed.
     """
     findings: list[Finding] = []
     async with Backend.running() as backend:
@@ -73,7 +73,7 @@ async def examine(
 
 
 def is_healthy(findings: Sequence[Finding]) -> bool:
-    """Whether an adapter obeys every rule that could be looked at."""
+    """Return whether the adapter follows every rule that could be checked."""
     return all(finding.verdict != "wrong" for finding in findings)
 
 
@@ -126,11 +126,11 @@ class _Examination:
         return "ok", "", check.advice
 
     def _advice(self, failure: ConversationFailed) -> str | None:
-        """What helps against this, whatever the check was; None if that is the check's own."""
+        """Return advice on a failure of the conversation; None: the check has its own advice."""
         if isinstance(failure, ProtocolError):
             return "write messages to stdout, each on a line, and nothing else: logs go to stderr"
         if isinstance(failure, ClockWrong):
-            return "take every time from one monotonic clock, when that happens which it is told of"
+            return "read one monotonic clock at the moment of each event, and report that time"
         if isinstance(failure, NotStarted):
             return "let the command under [start] in client.toml name a program that is there"
         if isinstance(failure, ClientUnresponsive):
@@ -144,7 +144,7 @@ class _Examination:
 
 
 def _lines(finding: Finding) -> Iterator[str]:
-    """A finding in words; those that wait for another one are told together at the end."""
+    """Return the lines of a finding; checks that wait for another check are listed at the end."""
     if finding.waits_for:
         return
     yield f"{finding.verdict:7}  {finding.check:15}  {finding.rule}"

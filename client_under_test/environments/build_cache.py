@@ -1,8 +1,8 @@
-"""Places of the cache: filled by the first who comes, kept while somebody uses them, and bounded.
+"""Cache folders: filled once, kept while a process uses them, evicted when there are too many.
 
-Three files may stand beside a place: a lock for whoever fills it, a draft of it, and a lock that
-each process shares which uses it, for as long as it lives. The system lets go of locks when their
-holder dies, however it dies.
+Three files may lie next to an entry: a lock for the process that fills it, a draft of it, and a
+lock that all processes which use the entry share until they exit. The system releases a lock when
+its holder dies, for whatever reason.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ def made_once(
     *,
     is_sound: Callable[[], bool] = lambda: True,
 ) -> Path:
-    """`place`, filled by the first who comes; others wait, and nobody sees it half made.
+    """Return `place`, filled by its first user; concurrent callers wait until it is complete.
 
-    Until this process ends nobody takes it away. Of the others in its cache those go that were used
-    longest ago, when one is made.
+    The entry stays until this process ends. Adding an entry evicts the least recently used entries
+    of the cache.
 
     Raises:
-        CacheUnusable: nothing can be kept there.
+        CacheUnusable: the cache folder cannot be written.
     """
     with suppress(OSError):  # nobody takes away anything where nothing can be written
         place.parent.mkdir(parents=True, exist_ok=True)

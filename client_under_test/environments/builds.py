@@ -30,10 +30,10 @@ from client_under_test.supervision import guarded
 from regular_files import read_bytes
 
 MOST_BUILDS: Final = 16
-"""Of a client are kept: a dozen releases, and some states of an adapter that is being written."""
+"""Builds to keep per client: a dozen releases, and some states of an adapter in development."""
 
 INPUTS: Final = "inputs.txt"
-"""Where a build lists what it has read outside of the client's folder."""
+"""The file in which a build lists the files that it read outside of the client's folder."""
 
 _RECORD: Final = ".build.json"
 _DIGITS: Final = 16
@@ -50,15 +50,15 @@ class Built(msgspec.Struct, frozen=True, kw_only=True):
 
     folder: Path
     digest: str
-    """SHA-256 of what is in it."""
+    """SHA-256 of its content."""
     tree: str = ""
     """SHA-256 of the user's sources that it was built from."""
     note: str = ""
-    """A sentence for the user, if there is something to say of it."""
+    """A sentence for the user about this build, or empty."""
 
 
 class _Record(msgspec.Struct, frozen=True, kw_only=True):
-    """What is written beside a build."""
+    """The record that is written next to a build."""
 
     digest: str
     made: float
@@ -70,7 +70,7 @@ class _Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """A build, as it is to be made or found."""
+    """A build to make, or to find in the cache."""
 
     client: Client
     version: str
@@ -98,10 +98,10 @@ class _Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def says_what_it_reads(self) -> bool:
-        """Whether nothing that it reads can change without being seen.
+        """Return whether the manifest states everything that the build reads.
 
-        A copy of a shipped client is none of them: its author may have it read anything. A manifest
-        that has a build from the user's sources says so by that.
+        A copy of a shipped client without `sources` does not count: its author may make it read any
+        file. A manifest with a build from the user's sources does count.
         """
         is_said = self.build.sources is not None or self.client.source is not None
         if not (is_said or self.client.is_shipped):
@@ -198,7 +198,7 @@ def _reusable(base: Path, *, is_declared: bool) -> Path | None:
 
 def _reused(place: Path, client: Client, version: str, tree: str) -> Built:
     record = _record_of(place)
-    assert record is not None, "it was read just now, and nobody else takes it away meanwhile"
+    assert record is not None, "the record was just read, and no other process removes it"
     made_once(place, lambda _: None, _build_cache(client))
     age = _words_of(time.time() - record.made)
     note = f"reusing the build of {client.name} {version} that was made {age} ago"
@@ -249,8 +249,8 @@ def _made(wanted: _Wanted, base: Path, state: str, tree: str) -> Built:
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     note = (
-        f"built {client.name} {wanted.version} anew: its client.toml "
-        f"does not list what the build reads ([build] sources)"
+        f"built {client.name} {wanted.version} again: its client.toml does not list the files "
+        "that the build reads; list them in `sources` under [build] to reuse builds"
     )
     is_told = wanted.says_what_it_reads or listed
     return Built(folder=place, digest=record.digest, tree=tree, note="" if is_told else note)
@@ -337,5 +337,5 @@ def _cannot_be_started(program: str, folder: Path) -> str | None:
 
 
 def _is_no_source(name: str) -> bool:
-    """Whether no build reads this file of a client's folder."""
+    """Return whether a file of a client's folder is one that no build reads."""
     return "/__pycache__/" in name or name.rpartition("/")[2] in _NO_SOURCES

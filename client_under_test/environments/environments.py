@@ -47,7 +47,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The client's name with its exact version and variant: it stands for the same again."""
+        """The client's name with its exact version and variant."""
         return str(self._exact)
 
     @property
@@ -102,9 +102,9 @@ class _Made(msgspec.Struct, frozen=True, kw_only=True):
 
     version: str
     places: dict[str, str] = {}
-    """What the placeholders of its command stand for."""
+    """The values of the placeholders in its command."""
     environment: dict[str, str] = {}
-    """Variables that name it to the adapter."""
+    """Environment variables for the adapter."""
     notes: tuple[str, ...] = ()
     tree: str = ""
     digest: str = ""
@@ -178,7 +178,7 @@ def _of_build(client: Client) -> _Made:
 
 
 def _is_locked(client: Client, version: str) -> bool:
-    """Whether the build takes every package by a hash: that of the manifest's own version may."""
+    """Return whether the build pins every package by hash, as only the manifest's version can."""
     manifest = client.manifest
     lock = manifest.build.lock if manifest.build is not None else None
     return lock is not None and version == manifest.version and client.source is None
@@ -214,8 +214,8 @@ def _answers(client: Client, environment: Mapping[str, str]) -> dict[str, str]:
     for name, answer in answers.items():
         if not answer:
             raise MissingInput(
-                f"client {client} wants to be told {asks[name]}: say it with --env {name}=..., or "
-                "set that variable"
+                f"client {client} needs {asks[name]}: pass --env {name}=..., or set that "
+                "environment variable"
             )
     return answers
 
@@ -256,10 +256,10 @@ def _python_place(wanted: PythonEnvironment, version: str) -> Path:
 
 
 MOST_ENVIRONMENTS: Final = 48
-"""Of a distribution are kept: each minor release of four years at gRPC's pace."""
+"""Environments to keep per distribution: four years of gRPC's minor releases."""
 
 GOOD_FOR: Final = 600.0
-"""Seconds for which it is remembered what the newest version is: PyPI's answers say the same."""
+"""Seconds to cache the newest version: the same as the cache lifetime of PyPI's responses."""
 
 
 def _newest(wanted: PythonEnvironment) -> tuple[str, tuple[str, ...]]:

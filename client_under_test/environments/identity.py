@@ -14,26 +14,26 @@ SHORT: Final = 12
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """What was judged. Empty fields are those that are not known, or do not apply."""
+    """The build that was judged. A field is empty if it is unknown or does not apply."""
 
     source: str = ""
     """The path that the client was built from, or the folder of an adapter of the user's own."""
     is_adapter: bool = False
-    """Whether `source` is the adapter's folder."""
+    """Set if `source` is the adapter's folder."""
     describe: str = ""
-    """Of the checkout that `source` is in, as `git describe --tags --always` has it."""
+    """The output of `git describe --tags --always` in the checkout that contains `source`."""
     commit: str = ""
     dirty: bool | None = None
-    """Whether the checkout differs from the commit."""
+    """Set if the checkout differs from the commit; None: unknown."""
     tree: str = ""
     """SHA-256 of the content of `source`: the same on each machine."""
     build: str = ""
-    """SHA-256 of what was built."""
+    """SHA-256 of the build's output."""
     locked: bool | None = None
-    """Whether a file with hashes pins every package that it was made of; None: none was needed."""
+    """Set if a lock file pins every package by hash; None: the build needed no package."""
 
     def __str__(self) -> str:
-        """What a person needs to tell it from others; empty for a release."""
+        """Return the text that distinguishes the build from others; empty for a release."""
         if not self.source:
             return ""
         said = [f"{'adapter ' if self.is_adapter else ''}{self.source}"]
@@ -59,7 +59,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def identity_of(path: Path, *, commit: str = "", is_adapter: bool = False) -> Identity:
-    """Return what git knows of the checkout that a file or folder is in.
+    """Return git's description of the checkout that contains a file or folder.
 
     Args:
         path: of the file or folder.

@@ -141,9 +141,9 @@ def _uv(
 
 
 def _index_settings() -> dict[str, str]:
-    """The index and certificate that pip was told of, in uv's words: uv does not read pip's.
+    """Convert pip's settings of index and certificate to uv's: uv does not read pip's settings.
 
-    An index named in uv's own variables stands alone.
+    If uv's own variables name an index, that index is the only one.
     """
     line = r"^(?:global|install|:env:)\.([a-z-]+)='(.*)'$"
     told = dict(re.findall(line, _pip_config(), re.MULTILINE))

@@ -35,7 +35,9 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def resolved(client: Client) -> tuple[Client, Identity]:
-    """Return the client that a name stands for, and what is known of it; of others nothing more.
+    """Resolve a client's branch or commit; return the client to build, and its identity.
+
+    A client with a plain version is returned as it is, with an empty identity.
 
     Raises:
         NoSuchVersion: the registry has nothing of that name, or none is asked for such names.

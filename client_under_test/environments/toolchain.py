@@ -45,14 +45,14 @@ class FoundProgram(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_old(self) -> bool:
-        """Whether it is there in a version that is known to be too old."""
+        """Return whether the program was found, but its version is too old."""
         if not (self.version and self.tool.at_least):
             return False
         return Version(self.version) < Version(self.tool.at_least)
 
     @property
     def is_missing(self) -> bool:
-        """Whether the client cannot be had because of it."""
+        """Return whether the client cannot run: the program is missing or too old."""
         return self.version is None or self.is_old
 
 

@@ -83,7 +83,7 @@ class Batch:
     """Calls that were started together. Iterate for outcomes as they come."""
 
     tells_times: Final = True
-    """Whether the times of outcomes are the client's own."""
+    """True: the adapter itself reports the times of outcomes."""
 
     def __init__(self, dialogue: StdioProtocol, number: int, calls: Sequence[Call]) -> None:
         self._dialogue = dialogue
@@ -295,7 +295,7 @@ class Channel:
 
         Args:
             calls: what to call.
-            concurrency: so many are under way at once.
+            concurrency: the number of calls in flight at once.
             pace: seconds from one start to the next. Without both all start at once.
 
         Raises:

@@ -25,7 +25,7 @@ def inherited() -> dict[str, str]:
 
 
 def found(command: Sequence[str]) -> tuple[str, ...]:
-    """The same command, as it can be given from whatever folder.
+    """Return the command with an absolute path of its program, so that it works in any folder.
 
     Raises:
         NotStarted: there is no such program.

@@ -1,4 +1,4 @@
-"""What an adapter's hello tells of its client, held against what the manifest states. Pure."""
+"""Compare an adapter's hello with its manifest, without I/O."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def contradiction(hello: Hello, prepared: Prepared) -> str | None:
 
 
 _BUILD_MARK: Final = re.compile(r"([-.]dev\d*|-SNAPSHOT|\+incompatible)$", re.IGNORECASE)
-"""What a library may add to the number under which a registry has it. grpc-go 1.69.0 was released
-as 1.69.0-dev; the others are the same mark of Python, Maven and Go."""
+"""A suffix that a library may add to its version in the registry. grpc-go 1.69.0 was released as
+1.69.0-dev; the other suffixes are the equivalents of Python, Maven and Go."""
 
 
 def _is_same(told: str, prepared: str) -> bool:
-    """Whether two spellings are one version: 1.70 is 1.70.0, and so is 1.70.0-dev.
+    """Return whether two strings spell one version: 1.70, 1.70.0 and 1.70.0-dev are equal.
 
-    The suite knows which version it installed, so a build mark in one of the two says nothing new.
+    The suite knows which version it installed, so a build suffix does not matter.
     A pre-release such as 1.70.0-rc1 is another version.
     """
     plain, wanted = (_BUILD_MARK.sub("", version) for version in (told, prepared))

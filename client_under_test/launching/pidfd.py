@@ -7,7 +7,7 @@ import os
 from typing import Final
 
 _NUMBER: Final = 434
-"""Of the system call, on every architecture that Python's own builds know."""
+"""The number of the system call, on every architecture that Python supports."""
 
 
 def pidfd_open(pid: int) -> int:

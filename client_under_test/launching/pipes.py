@@ -1,4 +1,4 @@
-"""The operating system's side of a client's process, as asyncio tells of it."""
+"""The pipes and the end of a client's process, as asyncio reports them."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ ENDING: Final = 5.0
 
 
 class Pipes(asyncio.SubprocessProtocol):
-    """Stdin and stdout of a guarded process, its end, and what is needed to bring that about.
+    """Stdin and stdout of a guarded process, its end, and the means to end it.
 
     Args:
-        heard: takes what comes from stdout.
-        silent: is told that stdout was closed by a process that goes on.
-        ended: takes the exit code, or a signal as a negative number, when all was heard.
+        heard: receives the bytes of stdout.
+        silent: called when a process that keeps running has closed stdout.
+        ended: receives the exit code, or a signal as a negative number, after the end of stdout.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Pipes(asyncio.SubprocessProtocol):
         return self._pid
 
     def begun(self) -> None:
-        """It was started, or could not be: nobody else is told its number."""
+        """Close this process's copy of the pipe for the process id, after the attempt to start."""
         os.close(self.tell)
 
     @property

@@ -45,7 +45,7 @@ class RegisteredPolicy:
 
     @property
     def updates(self) -> tuple[Updated, ...]:
-        """What was told so far, oldest first."""
+        """The updates so far, oldest first."""
         return tuple(self._updates)
 
     async def updated(

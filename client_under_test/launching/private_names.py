@@ -77,10 +77,11 @@ def write_private_names(
 
 
 def with_private_names(names: PrivateNames) -> tuple[str, ...]:
-    """What stands before a command so that it sees these in the place of the machine's own.
+    """Return the command prefix that replaces the machine's hosts file and resolver settings.
 
-    Who is not root needs a user namespace as well. That undoes the signal at the parent's death,
-    so that such a process ends with its standard input only, as it does where there is no signal.
+    A user other than root needs a user namespace as well. The namespace cancels the signal at the
+    parent's death. Such a process ends only with its standard input, as on systems without the
+    signal.
 
     Raises:
         NoOwnHosts: this machine, or this user on it, cannot do that.

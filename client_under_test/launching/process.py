@@ -58,14 +58,14 @@ class Exit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Patience(msgspec.Struct, frozen=True, kw_only=True):
-    """Who waits for a hello is told so: `say` hears a sentence `every` so many seconds."""
+    """Progress while waiting for a hello: `say` receives a sentence each `every` seconds."""
 
     every: float
     say: Callable[[str], None]
 
 
 class Forks(Protocol):
-    """Who can give a process that is there already: `prefork.ForkServers`, say."""
+    """Starts processes by forking a running process; `zygotes.ForkServers` implements it."""
 
     async def fork(
         self,
@@ -76,9 +76,9 @@ class Forks(Protocol):
         stderr: IO[bytes],
         tell: int,
     ) -> bool:
-        """Start a process of this client, told of to `protocol`; False if that cannot be done.
+        """Start a process of this client, with events to `protocol`; return False if it cannot.
 
-        Its guard is what `protocol` hears of; its own number is written to `tell`.
+        The events are those of the process's guard. Its own process id is written to `tell`.
         """
         ...
 
@@ -88,8 +88,8 @@ class ClientProcess:
 
     The process has a session and group of its own, and a guard that ends what it has started. It
     dies with the thread that launched it. One event loop uses it. Its working directory is
-    `folder`, its own and beside its stderr: there a core file or a tool's log is found. Who
-    launches it takes the folder away in the end.
+    `folder`, which no other process shares, next to its stderr: a core file or a tool's log is
+    there. The caller of `launch` removes the folder.
     """
 
     def __init__(
@@ -253,7 +253,7 @@ class ClientProcess:
 
     @contextlib.contextmanager
     def _told(self, patience: Patience | None) -> Iterator[None]:
-        """Let somebody hear, until the end of the block, that it goes on."""
+        """Report repeatedly, until the end of the block, that the suite still waits."""
         if patience is None:
             yield
             return

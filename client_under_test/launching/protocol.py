@@ -126,7 +126,7 @@ class StdioProtocol:
     # Waiting.
 
     def is_over(self, number: int) -> bool:
-        """Whether a request has been done, or refused."""
+        """Return whether the adapter has done or refused a request."""
         return number in self._done or number in self._refused
 
     async def settled(self, *, deadline: float) -> None:
@@ -216,10 +216,10 @@ class StdioProtocol:
             self.errors_without_id.append(error.message)
 
     def _check_times(self, answer: Answer, heard_at: float) -> None:
-        """Whether what is told can have been so by then.
+        """Check that the times in an answer are possible.
 
         Raises:
-            Impossible: it cannot.
+            Impossible: a time is not possible.
         """
         check = self.clock.check
         match answer:
@@ -241,7 +241,7 @@ class StdioProtocol:
                 check(what, at, asked_at=asked_at, heard_at=heard_at)
 
     def fail(self, failure: ConversationFailed) -> None:
-        """Nothing more will be heard: whoever waits gets the failure. The first one counts."""
+        """End the conversation: all waiting calls raise the failure; later failures are ignored."""
         if self._failure is None:
             self._failure = failure
             self._wake()

@@ -1,14 +1,14 @@
 """Does a program's imports once, and becomes its processes by forking.
 
-    python -I forker.py SOCKET[,TOLD] PARENT (SCRIPT | -m PACKAGE)
+    python -I zygote.py SOCKET[,TOLD] PARENT (SCRIPT | -m PACKAGE)
 
-Each message on the socket asks for one process: JSON with its environment and its folder, and the
-handles of its stdin, stdout and stderr. The answer is its process id. The process is a child of
-PARENT, which has made itself the reaper of its descendants, and dies with it. Where a fourth handle
-is given, that process is a guard, and its child, whose id is written to the handle, is the program:
-see `guard`. The end of the socket is the end; of one that listens, each connection of the same user
-may ask. Each child's process id is written to TOLD as well, in a line of its own, where somebody
-else than PARENT asks: PARENT has to wait for its children.
+Each message on the socket requests one process: JSON with its environment and its folder, and the
+handles of its stdin, stdout and stderr. The response is its process id. The process is a child of
+PARENT, which has made itself the reaper of its descendants, and dies with it. With a fourth handle,
+the process is a guard, and its child is the program, whose id is written to the handle: see
+`guard`. The server exits at the end of the socket. If the socket listens, each connection of the
+same user may send requests. If another process than PARENT sends requests, each child's process id
+is also written to TOLD, one a line, because PARENT has to wait for its children.
 
 A program of its own that runs on the client's Python: standard library only.
 """
@@ -47,7 +47,7 @@ def code_of(program: list[str]) -> tuple[CodeType, dict[str, Any]]:
 
 
 def main() -> None:
-    """Do the imports, then fork for whoever asks; in a child: be the program."""
+    """Do the imports, then fork at each request; in a child, run the program."""
     handles, parent, *program = sys.argv[1:]
     number, *tell = map(int, handles.split(","))
     code, names = code_of(program)
@@ -70,7 +70,7 @@ def main() -> None:
 def fork_for_all(
     door: socket.socket, parent: int, tell: Iterable[int]
 ) -> tuple[list[int], dict[str, str], str] | None:
-    """Fork for whoever asks. Returns in a child, with what it was asked for, and at the end."""
+    """Fork at each request. Return in a child, with the request, and at the end of the socket."""
     for connection in connections(door):
         message, handles, _, _ = socket.recv_fds(connection, LARGEST_MESSAGE, HANDLES)
         if message and not (child := fork(parent)):
@@ -87,7 +87,7 @@ def fork_for_all(
 
 
 def connections(door: socket.socket) -> Iterator[socket.socket]:
-    """Where requests come from: the door itself, or whoever of the same user knocks at it."""
+    """Yield the sockets of requests: the socket itself, or each connection of the same user."""
     while not door.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
         yield door
     while True:
@@ -97,7 +97,7 @@ def connections(door: socket.socket) -> Iterator[socket.socket]:
 
 
 def is_own(connection: socket.socket) -> bool:
-    """Whether the same user is at the other end."""
+    """Return whether the same user is at the other end."""
     told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
     _, user, _ = CREDENTIALS.unpack(told)
     return bool(user == os.getuid())

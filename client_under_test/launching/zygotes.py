@@ -1,9 +1,9 @@
-"""Starts an adapter's processes from one that has done the imports, which are most of a start.
+"""Start an adapter's processes from a fork server that has done the imports.
 
-That one is a fork server, as Python's `multiprocessing` has them: it does nothing but fork for
-whoever asks. Only for adapters whose manifest says what they read late (`start.reads-late`), and on
-Linux: there a forked process can be the child of the suite, so that it dies with it and its end is
-told.
+The imports take most of the time of a start. The fork server only forks on request, like those of
+Python's `multiprocessing`. The suite uses it only for adapters whose manifest lists the variables
+that they read late (`start.reads-late`), and only on Linux. There a forked process can be the
+suite's child, so that it dies with the suite, and the suite notices its end.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class ForkServers:
 
         Args:
             prepared: the client.
-            protocol: is told of the process's guard as by `loop.subprocess_exec`.
+            protocol: receives the events of the process's guard, as from `loop.subprocess_exec`.
             environment: what it is started with, all of it.
             folder: where it is started.
             stderr: the file that keeps its stderr.
@@ -129,7 +129,7 @@ class _ForkServer:
         return cls(late, environment, forker, ours)
 
     def has(self, environment: Mapping[str, str]) -> bool:
-        """Whether the imports were done in this environment, as far as they can tell."""
+        """Return whether the imports ran in this environment, except for variables read late."""
         return self._without_late(environment) == self._early
 
     def _without_late(self, environment: Mapping[str, str]) -> dict[str, str]:
@@ -146,7 +146,7 @@ class _ForkServer:
         """Start a process.
 
         Raises:
-            OSError: there is nobody any more who could.
+            OSError: the fork server has ended.
         """
         stdin, to_stdin = os.pipe()
         from_stdout, stdout = os.pipe()
@@ -187,7 +187,7 @@ def _number(answer: bytes) -> int:
 
 
 def can_adopt() -> bool:
-    """Whether this process can be given the children of another, and hear when they end."""
+    """Return whether this process can adopt the children of another and learn of their end."""
     if sys.platform != "linux":
         return False
     try:
@@ -258,7 +258,7 @@ class _Forked(asyncio.SubprocessTransport):
 
 
 class _End(asyncio.Protocol):
-    """One end of a pipe, told of as one of a process's."""
+    """One end of a pipe, reported to the protocol as a pipe of the process."""
 
     def __init__(self, number: int, told: asyncio.SubprocessProtocol) -> None:
         self._number = number

@@ -1,4 +1,4 @@
-"""Names of clients, and what they stand for."""
+"""Names of clients, and how they resolve to a folder, version and variant."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_shipped(self) -> bool:
-        """Whether its folder comes with the suite."""
+        """Return whether the suite ships the client's folder."""
         return self.folder.is_relative_to(BUILT_IN)
 
     def built_from(self, source: Path, commit: str = "", label: str = "") -> Client:
@@ -71,7 +71,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
         Args:
             source: a folder or file.
             commit: of the checkout that the folder is, if not its files as they are.
-            label: stands for the version in the client's name.
+            label: replaces the version in the client's name.
 
         Raises:
             UnfitSource: the client is a release already, or its manifest has no way to do that.

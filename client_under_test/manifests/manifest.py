@@ -1,4 +1,4 @@
-"""What a client's folder says of itself: the tables of its client.toml, and what they amount to."""
+"""The manifest of a client's folder: the tables of its client.toml."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ class Tool(_Table, frozen=True, kw_only=True):
     """A program that the client is built or run with, and what a user types to get it.
 
     The first number in what `ask` prints is its version; without `ask`, that is
-    `program --version`. A program may be asked for something else, a library, that goes by the name
-    in `of`: then that is not there, if the program does not answer.
+    `program --version`. If `of` names a library, the program only
+    reports the library's version: the library is missing if the program does not answer.
     """
 
     program: _Words
@@ -99,7 +99,7 @@ class Build(_Table, frozen=True, kw_only=True):
     `environment` names the variables that change what is built.
 
     `lock` is the file of the folder that pins every package of the manifest's own version by a
-    hash, as `go.sum` does. Other versions are resolved anew; the report says which it was.
+    hash, as `go.sum` does. Other versions are resolved at each build; the report states the result.
     """
 
     command: _Command
@@ -141,10 +141,10 @@ class Source(_Table, frozen=True, kw_only=True):
 class Refs(_Table, frozen=True, kw_only=True):
     """How a registry resolves names that are no versions, such as branches and commits.
 
-    `of` says what such names are. `resolve` prints a JSON object for the one in `{ref}`: either the
-    `version` that it stands for; or the `source`, a folder to build from, with its `name`, its
-    `commit` and the `ref` by which the same is found again. If it fails, the user reads its
-    standard error. `{cache}` is a folder of this client, where such a source may stay.
+    `of` describes these names. `resolve` prints a JSON object for the name in `{ref}`: either its
+    `version`; or its `source`, a folder to build from, with a `name`, a `commit`, and a `ref` that
+    resolves to the same source again. If the command fails, the user sees its standard error.
+    `{cache}` is a folder of this client in which the command may keep sources.
     """
 
     of: _Words
@@ -159,10 +159,11 @@ class KnobPassing(_Table, frozen=True, kw_only=True):
 
 
 class Evidence(_Table, frozen=True, kw_only=True):
-    """Who says that the client follows an edition.
+    """The evidence that the client implements an edition.
 
-    `at` is where: a release note, a table of features, a pull request; `says` has what, in a few
-    words. `since` is the first release with it, as far as that tells: the range begins there.
+    `at` is the source: a release note, a table of features, a pull request. `says` summarizes it.
+    `since` is the first release that implements the edition according to the source; the range
+    starts there.
     """
 
     at: _Url

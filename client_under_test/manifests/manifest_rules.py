@@ -78,7 +78,7 @@ def _broken_rules_of_start(start: Start, placeholders: set[str]) -> Iterator[tup
 
 
 def _is_python(command: tuple[str, ...]) -> bool:
-    """Whether it is a script or a package for Python, without arguments."""
+    """Return whether the command runs a Python script or package without arguments."""
     return command[:2] == ("{python}", "-I") and len(command) == (4 if "-m" in command else 3)
 
 

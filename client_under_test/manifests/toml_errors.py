@@ -39,9 +39,9 @@ def converted(raw: dict[str, Any], kind: type[_Struct]) -> _Struct:
 
 
 def _named(raw: dict[str, Any], kind: type, path: str) -> str:
-    """The path with the names of the tables' entries, which msgspec says as `[...]`.
+    """Return the path with the names of the tables' entries, which msgspec prints as `[...]`.
 
-    The one that is meant fails though all its neighbours are taken away.
+    The entry in question still fails if all entries next to it are removed.
     """
     steps: list[str] = []
     place: Any = raw

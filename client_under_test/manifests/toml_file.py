@@ -11,7 +11,7 @@ from client_under_test.manifests.toml_errors import BrokenRule
 from regular_files import read_bytes
 
 _LARGEST: Final = 16 << 20
-"""Bytes; whoever writes by hand does not come near."""
+"""Bytes; no handwritten file comes near this size."""
 
 _ENDLESS: Final = re.compile("[0-9_]{4000,}")
 _HEADER: Final = re.compile(rb"^[ \t]*\[\[[ \t]*([\w.-]+)[ \t]*\]\]", re.MULTILINE)

@@ -15,10 +15,10 @@ from packaging.specifiers import InvalidSpecifier, Specifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 _ENDLESS: Final = re.compile(r"\d{19}")
-"""Longer than any time stamp in a version; what builds and indexes say of such differs."""
+"""Longer than any timestamp in a version; builds and indexes treat such numbers differently."""
 
 _LONGEST: Final = 100
-"""Characters: it becomes a part of the name of a folder."""
+"""Characters: the version becomes part of a folder's name."""
 
 
 _ORDER: Final[dict[str, Callable[[Version, Version], bool]]] = {
@@ -47,15 +47,15 @@ def is_snapshot(version: str) -> bool:
 
 
 def is_within(version: str, versions: str) -> bool:
-    """Whether a version is in a range such as `>=1.59,<1.65`; the empty range has every version."""
+    """Return whether a version is in a range such as `>=1.59,<1.65`; an empty range has all."""
     exact = parsed(version)
     return all(_is_one(exact, specifier) for specifier in SpecifierSet(versions))
 
 
 def _is_one(version: Version, wanted: Specifier) -> bool:
-    """Whether a version fits a comparison.
+    """Return whether a version matches a comparison.
 
-    PEP 440 leaves the development releases of 1.86 out of `<1.86`: then no range would have them.
+    PEP 440 excludes the development releases of 1.86 from `<1.86`: then no range would match them.
     """
     compare = _ORDER.get(wanted.operator)
     if compare is None:
@@ -64,7 +64,7 @@ def _is_one(version: Version, wanted: Specifier) -> bool:
 
 
 def is_unreleased(version: str) -> bool:
-    """Whether it is a development release such as `1.86.0-dev`, `1.86.0.dev0`, or a snapshot."""
+    """Return whether a version is a snapshot or a development release such as `1.86.0-dev`."""
     return is_version(version) and parsed(version).is_devrelease
 
 
@@ -100,7 +100,7 @@ def beginning(versions: str) -> Version | None:
 
 
 def is_range(text: str) -> bool:
-    """Whether it is a range such as `>=1.59,<1.65`."""
+    """Return whether a text is a range such as `>=1.59,<1.65`."""
     try:
         return all(
             is_version(specifier.version.removesuffix(".*")) for specifier in SpecifierSet(text)
@@ -110,7 +110,7 @@ def is_range(text: str) -> bool:
 
 
 def is_version(text: str) -> bool:
-    """Whether it is a version such as 1.70.0, that somebody can have published."""
+    """Return whether a text is a version that can be published, such as 1.70.0."""
     if len(text) > _LONGEST or _ENDLESS.search(text):
         return False
     try:

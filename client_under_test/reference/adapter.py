@@ -93,7 +93,7 @@ class Adapter:
         self._write(b"\n".join([*lines, b""]))
 
     def answer(self, line: bytes) -> None:
-        """Do what a line asks for; the suite is told of whatever is wrong with it."""
+        """Carry out the request in a line; report to the suite what is wrong with it."""
         request: Any = None
         try:
             request = msgspec.json.decode(line)
@@ -185,7 +185,7 @@ class Adapter:
 
 
 class Batch:
-    """Calls of one request: so many at once, or one each pace, or all at once."""
+    """The calls of one request: a fixed number in flight, one per pace, or all at once."""
 
     def __init__(
         self, channel: Channel, calls: Sequence[PlannedCall], over: Callable[[], None]
@@ -295,7 +295,7 @@ class PlannedCall:
     # What the call reports.
 
     def opened(self, headers: Sequence[Header]) -> None:
-        """Note who answers; of a kept-open stream the suite is told at once."""
+        """Note which backend answers; report a kept-open stream to the suite at once."""
         host = next((value for name, value in headers if name == b"hostname"), None)
         if host is not None:
             self._hostname = host.decode("ascii", "replace")

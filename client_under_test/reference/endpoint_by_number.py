@@ -15,7 +15,7 @@ from client_under_test.reference.policies.registry import BadConfig
 from client_under_test.reference.values import Endpoint, HierarchicalPath
 
 Tell = Callable[[int, Mapping[str, Any], tuple[Endpoint, ...]], None]
-"""Is told of each update: the instance's number, its config as it came, all endpoints."""
+"""Receives each update: the instance's number, its config as received, all endpoints."""
 
 
 class NumberConfig(RegisteredConfig, frozen=True, kw_only=True):

@@ -212,7 +212,7 @@ def same_for_the_channel(channel_id: int) -> int:
 
 
 def kept_for_life(channel_id: int, _random: random.Random) -> int:
-    """Go on with the same number when routes have come anew.
+    """Keep the channel's number when routes are updated.
 
     Clauses: A42-CHAN-04.
     """
@@ -257,7 +257,7 @@ def header_value(name: str, metadata: Metadata) -> str | bytes | None:
 
 
 def any_header_value(name: str, metadata: Metadata) -> str | bytes | None:
-    """Any header of the request; the first text knows no exception.
+    """Return the value of any header of the request: A42's first wording excludes none.
 
     Clauses: A42-HDR-07, A42-HDR-08 (2021).
     """

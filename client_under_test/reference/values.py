@@ -33,7 +33,7 @@ class Status(msgspec.Struct, frozen=True):
 
 
 class BackendMetrics(msgspec.Struct, frozen=True, kw_only=True):
-    """What a backend says of its load at the end of a call (A51), as far as it may be reported."""
+    """The load that a backend reports at the end of a call (A51), as far as it may be reported."""
 
     cpu_utilization: float = 0.0
     mem_utilization: float = 0.0
@@ -53,9 +53,9 @@ class Locality(msgspec.Struct, frozen=True, order=True):
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     """A server, by its addresses ("ip:port", "[v6]:port"), with the attributes that policies read.
 
-    `weight` is what ring_hash goes by; `locality_weight` what wrr_locality goes by; `hash_key` the
-    A76 key, empty for none; `path` the names of the children that still lie between the policy that
-    has this endpoint and its leaf.
+    ring_hash uses `weight`; wrr_locality uses `locality_weight`. `hash_key` is the A76 key, or
+    empty. `path` has the names of the children between the policy that has this endpoint and its
+    leaf.
     """
 
     addresses: tuple[str, ...]

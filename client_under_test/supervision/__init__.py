@@ -1,4 +1,4 @@
-"""Commands that end with whoever started them, and leave nothing."""
+"""Run commands that end with their parent process and leave no process behind."""
 
 from client_under_test.supervision.supervisor import guarded
 

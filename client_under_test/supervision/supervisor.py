@@ -33,12 +33,12 @@ NOT_STARTED = 127
 
 
 def guarded(*command: str, told: int = -1, largest: int = -1) -> tuple[str, ...]:
-    """A command that does what this one does, and leaves nothing when it is over.
+    """Return a command that runs the given command and leaves no process behind when it ends.
 
     Args:
         command: what to start.
-        told: the file descriptor that is told the number of its process; -1: none is.
-        largest: bytes that a file may have which it writes; -1: as many as it likes.
+        told: the file descriptor to write the process id to; -1: none.
+        largest: the size limit in bytes of each file that it writes; -1: no limit.
     """
     own = (sys.executable, "-I", "-S", __file__, str(os.getpid()), str(told), str(largest))
     return (*own, *command)
@@ -81,7 +81,7 @@ def keep(parent: int, told: int) -> None:
 
 
 def guard(child: int) -> int:
-    """Wait until the child has ended or is to be ended; then end the rest. How it ended."""
+    """Wait until the child ends or must be ended, then end the rest; return the exit status."""
     if sys.platform != "linux":
         return guard_group(child)
     while not has_ended(child):
@@ -101,7 +101,11 @@ def guard(child: int) -> int:
 
 
 def guard_group(child: int) -> int:
-    """The same where no process can be the reaper of another's: what left the group is left."""
+    """Guard a child on systems without reapers: processes that left the group stay.
+
+    Returns:
+        The exit status.
+    """
     while signal.sigwait(HEEDED) != signal.SIGTERM:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
@@ -120,7 +124,7 @@ def kill_group(child: int) -> None:
 
 
 def has_ended(child: int) -> bool:
-    """Whether the child has ended; it is not waited for yet. Others that have are, for good."""
+    """Return whether the child has ended, without reaping it; reap all other ended processes."""
     while status := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
         if status.si_pid == child:
             return True

@@ -2,9 +2,9 @@
 
     python -I -m client_under_test.adapters.interop --version=VERSION [COMMAND...]
 
-Without COMMAND the environment variable XDSPEC_INTEROP_CLIENT has it. No request of a client that
-was configured call by call can be told from the next, so it has no capability `metadata`: calls are
-made in rows of alike ones, and more of them than were asked for.
+Without COMMAND, the environment variable XDSPEC_INTEROP_CLIENT contains the command. An interop
+client cannot give each call its own metadata, so the bridge lacks the capability `metadata`. It
+makes calls in batches of equal calls, and more calls than the suite requested.
 """
 
 from __future__ import annotations
@@ -164,10 +164,10 @@ def command() -> list[str]:
 
 
 def command_of(text: str) -> list[str]:
-    """The words of a command; the path of a program is one, whatever is in it.
+    """Split a command into arguments; the path of an existing program is a single argument.
 
     Raises:
-        ValueError: a quotation has no end.
+        ValueError: a quotation is not closed.
     """
     return [text] if os.path.isfile(text) else shlex.split(text)  # noqa: PTH113 - also if it is long
 

@@ -38,10 +38,10 @@ CHANNEL_OPTIONS: Final = (
 LONGEST: Final = 3600  # seconds of a wait that the suite ends itself; Node counts them in 31 bits
 
 WARMING: Final = 15
-"""Seconds in which a first call should end that nobody looks at: a virtual machine's takes long."""
+"""Seconds for a first call, whose result is ignored: on a virtual machine it takes long."""
 
 LOOKS: Final = 4
-"""At the statuses of calls that failed, until they are all the same."""
+"""Number of reads of the failed calls' statuses until they must be equal."""
 
 DYING: Final = 2.0  # seconds from the end of its connections to that of its process, at most
 
@@ -49,11 +49,11 @@ STATUSES: Final = {code.value[0]: code.name for code in grpc.StatusCode}
 
 Pairs = tuple[tuple[str, str], ...]
 Made = tuple[str, str | None]
-"""What became of a call: its status, and who answered."""
+"""The result of a call: its status, and the backend that answered."""
 
 
 class Unfit(Exception):
-    """The program is no stock client, or cannot be told what was asked; a sentence."""
+    """The program is no stock client, or cannot do what the suite requested; one sentence."""
 
 
 class StockClient:
@@ -79,7 +79,7 @@ class StockClient:
         self._counted: dict[str, Counter[str]] = {}
 
     async def turn_to(self, path: str, metadata: Pairs, deadline: int) -> None:
-        """Have it make such calls, and no others, until it is told something else.
+        """Make the client send these calls, and no others, until the next configuration.
 
         Args:
             path: one of METHODS.
@@ -97,16 +97,16 @@ class StockClient:
         await self._configure([self._kind], metadata, deadline)
 
     async def made(self, count: int) -> list[Made]:
-        """What becomes of so many calls, in any order.
+        """Return the results of `count` calls, in any order.
 
-        Not of the very next one: Java's was seen to be made as it had been told before, by a thread
-        that had looked there and was held up.
+        The first call is skipped: in Java, a delayed thread may still send it with the previous
+        configuration.
         """
         await self._served(1)
         made: list[Made] = [("OK", host) for host in await self._served(count)]
         if len(made) > count:
             raise Unfit(
-                f"its stats service told of {len(made)} calls, where {count} were asked for"
+                f"its stats service reported {len(made)} calls, but the bridge asked for {count}"
             )
         return made + [(status, None) for status in await self._failures(count - len(made))]
 
@@ -159,10 +159,10 @@ class StockClient:
         await self._ask("XdsUpdateClientConfigureService/Configure", request, None)
 
     async def _failures(self, count: int) -> list[str]:
-        """The statuses of so many calls that failed.
+        """Return the statuses of `count` failed calls.
 
-        The service counts the statuses of all calls. If they differ since the last look, there may
-        be calls of the row before among them: then a few more of this row are waited for.
+        The service counts the statuses of all calls. If the counts of several statuses have grown,
+        some calls may belong to the previous batch; then wait for a few more calls of this batch.
         """
         fresh: Counter[str] = Counter()
         for _ in range(LOOKS if count else 0):
@@ -176,9 +176,9 @@ class StockClient:
         return [each[turn * len(each) // count] for turn in range(count)]
 
     async def _served(self, count: int, *, at_most: int = LONGEST) -> list[str]:
-        """Who answered so many calls from now on; those that nobody answered are left out.
+        """Return the backends that answered the next `count` calls, without the failed calls.
 
-        `at_most` so many seconds are waited for.
+        Waits `at_most` seconds.
         """
         heard = await self._ask(
             "LoadBalancerStatsService/GetClientStats",

@@ -123,7 +123,7 @@ def require_built(own: Path) -> None:
 
 
 def is_checkout(folder: Path) -> bool:
-    """Whether it has the folders of both packages."""
+    """Return whether a folder contains the folders of both packages."""
     return all((folder / "packages" / name.rpartition("/")[2]).is_dir() for name in NAMES)
 
 

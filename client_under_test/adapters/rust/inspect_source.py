@@ -70,7 +70,7 @@ def name_of(folder: Path) -> str | None:
 
 
 def is_part_of_workspace(manifest: Table | None) -> bool:
-    """Whether a crate takes settings of a workspace, or needs a crate beside it."""
+    """Return whether a crate inherits from a workspace, or depends on a sibling crate."""
     tables = [manifest or {}]
     for table in tables:
         if table.get("workspace") is True:

@@ -158,7 +158,7 @@ async def _wait_for_ready(adapter: AdapterUnderCheck) -> None:
 
 @contextlib.contextmanager
 def _refusing_address() -> Any:
-    """An address that nobody listens at, and nobody else can take meanwhile."""
+    """Reserve an address without a listener, so that no other process can bind it."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         yield f"127.0.0.1:{held.getsockname()[1]}"

@@ -54,7 +54,7 @@ async def _connect(adapter: AdapterUnderCheck) -> None:
 
 @contextlib.asynccontextmanager
 async def _listening() -> AsyncIterator[tuple[str, asyncio.Event]]:
-    """An address, and an event that is set when somebody has connected there."""
+    """Listen at an address; yield it, and an event that is set at the first connection."""
     accepted = asyncio.Event()
 
     def note(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -34,11 +34,11 @@ async def _custom_policy(adapter: AdapterUnderCheck) -> None:
     policy = await process.register_policy(_POLICY, deadline=ANSWER_DEADLINE)
     service_config = json.dumps({"loadBalancingConfig": [{_POLICY: _CONFIG}]})
     channel = await adapter.channel(service_config=service_config)
-    require(not policy.updates, "an update was told before the channel was to connect")
+    require(not policy.updates, "an update came before the suite asked the channel to connect")
     batch = await channel.start_calls([adapter.call()])
     (outcome,) = await batch.finished(deadline=adapter.deadline)
     require_status(outcome, "OK")
-    require(bool(policy.updates), "the call ended, and no update was told before")
+    require(bool(policy.updates), "no update came before the call ended")
     for update in policy.updates:
         given = _value(update)
         require(given == _CONFIG, f"config {update.config} instead of {json.dumps(_CONFIG)}")

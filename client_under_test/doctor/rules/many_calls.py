@@ -40,7 +40,10 @@ async def _concurrency(adapter: AdapterUnderCheck) -> None:
 async def _most_under_way(
     adapter: AdapterUnderCheck, concurrency: int | None, *, meeting: int
 ) -> int:
-    """Of calls that wait until so many have met: a busy computer may take its time."""
+    """Return the most calls in flight, of calls that wait until `meeting` calls are in flight.
+
+    The calls wait for each other because a busy machine may start them late.
+    """
     channel = await adapter.channel()
     first = await channel.start_calls([adapter.call()])  # connects
     await first.finished(deadline=ANSWER_DEADLINE)

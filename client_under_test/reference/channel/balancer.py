@@ -53,8 +53,8 @@ class Balancer:
     Args:
         root: the policy.
         surroundings: what its wishes are carried out with.
-        on_state: is told of each state and picker that the root reports.
-        on_reresolution: is told when the policies want fresh addresses.
+        on_state: receives each state and picker that the root reports.
+        on_reresolution: called when the policies request re-resolution.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Balancer:
         return None if live is None else live.connection
 
     def close(self) -> None:
-        """End all connections and timers; nothing is told any more."""
+        """End all connections and timers; no callback follows."""
         self._run(self._root.close)
         for live in self._subchannels.values():
             live.close()

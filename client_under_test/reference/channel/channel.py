@@ -43,7 +43,7 @@ class CallSpec:
 
 
 class CallListener(Protocol):
-    """Who is told how a call goes; `finished` comes once, and last."""
+    """Receives the events of a call; `finished` comes once, and last."""
 
     def opened(self, headers: Sequence[Header]) -> None:
         """The response headers have come."""
@@ -182,7 +182,7 @@ class Channel:
     """Calls to one target.
 
     Args:
-        authority: what servers are told that they are called.
+        authority: the `:authority` of requests.
         resolve: makes the resolver, when one is first needed.
         tools: what the policies are made with.
         surroundings: what their wishes are carried out with.

@@ -284,7 +284,7 @@ def without_its_list_of_leaves(_leaves: Sequence[Leaf], config: PolicyConfig) ->
 def cluster_impl(
     _aggregate: Aggregate | None, leaf: Leaf, found: LeafEndpoints, child: PolicyConfig
 ) -> ClusterImplConfig:
-    """A37, A75: circuit breaking, drops and load go by the leaf and not by the aggregate.
+    """A37, A75: circuit breaking, drops and load belong to the leaf, not to the aggregate.
 
     Clauses: A32-CB-16, A32-CB-17, A32-CB-18, A32-CB-22, A37-CB-01, A37-CB-02,
     A37-CB-07, A37-DNS-14, A37-DNS-17, A27-DROP-09, A37-DROP-01, A37-DROP-02, A37-DROP-05,
@@ -347,8 +347,7 @@ class ClusterRules(DiscoveryRules):
     """Clusters, their endpoints and the tree of policies."""
 
     policy_of_aggregate_counts: bool = True
-    """Whether the policy of an aggregate must be one that can be used (A52-CHANGE-05); by A75 it is
-    ignored."""
+    """Set if the policy of an aggregate must be supported (A52-CHANGE-05); A75 ignores it."""
     policy_source: Callable[[Aggregate | None, Leaf], PolicyConfig] = policy_of_the_aggregate
     tree: MakeTree = one_list_of_priorities
     enclosed: Callable[[Sequence[Leaf], PolicyConfig], PolicyConfig] = with_its_list_of_leaves
@@ -356,9 +355,9 @@ class ClusterRules(DiscoveryRules):
         [Aggregate | None, Leaf, LeafEndpoints, PolicyConfig], ClusterImplConfig
     ] = cluster_impl
     goes_on: Callable[[frozenset[Locality], frozenset[Locality]], bool] = shares_a_locality
-    """Whether a priority of these localities goes on under the name of one of those before."""
+    """Returns whether a priority of these localities keeps the name of one of those before."""
     nothing_found: Callable[[str], LeafEndpoints | None] = nothing_found
-    """Of why there is no data of a leaf's endpoints; None: it is waited for."""
+    """Takes the reason why a leaf has no endpoint data; None: the channel waits for the data."""
     dns_endpoints: Callable[[tuple[str, ...]], tuple[Endpoint, ...]] = an_endpoint_for_each_address
     dns_policy: Callable[[PolicyConfig], PolicyConfig] = always_pick_first
     dns_locality: Callable[[], Locality] = without_a_name

@@ -42,7 +42,7 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True):
 class Aggregate(msgspec.Struct, frozen=True, kw_only=True):
     """A cluster made of others, the first preferred.
 
-    What else it says of load reports and of limits is kept, though no text has it used.
+    `reported` and `max_requests` are kept, but no gRFC makes a client use them.
     """
 
     name: str
@@ -55,8 +55,8 @@ class Aggregate(msgspec.Struct, frozen=True, kw_only=True):
 class Missing(msgspec.Struct, frozen=True, kw_only=True):
     """A cluster without a resource that can be used.
 
-    `is_gone`: it does not exist. If not, something keeps it away that may pass: it was refused, or
-    the control plane is lost. Of a cluster that was there before, only the first is ever told.
+    `is_gone`: it does not exist. If False, the cause may pass: the client rejected the resource,
+    or lost the control plane. A cluster that existed before becomes missing only if it is gone.
     """
 
     name: str
@@ -70,9 +70,9 @@ Cluster = Leaf | Aggregate | Missing
 class Discovery(msgspec.Struct, frozen=True, kw_only=True):
     """What follows from the clusters known so far.
 
-    `names`: all clusters to watch, in the order in which they are met; `waiting`: those not known
-    yet. If none is, either `leaves` or `failure` tells what the cluster consists of, or `stays`
-    that what is in force is to stay so.
+    `names`: all clusters to watch, in the order of traversal; `waiting`: the unknown clusters
+    among them. If none is unknown, the result is one of three: `leaves`, the clusters that requests
+    go to; `failure`; or `stays`: the client keeps the previous result.
     """
 
     names: tuple[str, ...]
@@ -203,7 +203,7 @@ def those_that_exist(
 ) -> tuple[Leaf, ...] | Status | None:
     """A74: clusters that cannot be used are passed over; if all are, the aggregate has failed.
 
-    Else it is made of all that it lists now, whoever else has them too.
+    Otherwise it consists of all clusters that it lists now, even if other aggregates share them.
 
     Clauses: A37-TREE-03, A37-TREE-11, A37-TREE-14, A37-TREE-15, A37-TREE-21, A37-TREE-23,
     A37-TREE-24, A37-TREE-25, A37-TREE-26, A37-TREE-29, A37-TREE-30, A37-TREE-31, A37-TREE-33,
@@ -246,8 +246,8 @@ class DiscoveryRules:
     leads_round: Callable[[str, Sequence[str]], bool] = is_above_itself
     is_too_deep: Callable[[int], bool] = is_too_deep
     leaf_order: Callable[[str, Sequence[str], Mapping[str, Cluster]], Sequence[str]] = as_met
-    """Of the root, all names in the order in which they are met, and what is known of them: the
-    names in the order in which those that are leaves count."""
+    """Takes the root, all names in the order of traversal, and the known clusters by name. Returns
+    the names in the order of priority of the leaves."""
     leaves: Callable[[str, Sequence[Leaf | Missing], bool], tuple[Leaf, ...] | Status | None] = (
         all_or_nothing
     )

@@ -50,7 +50,7 @@ class Rules(
 
 
 def with_a42_2021(rules: Rules) -> Rules:
-    """A42's first wording: terminal goes by the policy's own result, headers know no exception."""
+    """Apply A42's first wording: `terminal` tests the policy's own result; any header is hashed."""
     return replace(
         rules,
         ends_the_list=hash_policy.ends_with_own_result,
@@ -98,7 +98,7 @@ def with_a61(rules: Rules) -> Rules:
 
     What its guard switches off (A61-GUARD-01) is an edition without it.
 
-    What it says of the children of ring_hash rests on A62, so it holds here with or without that.
+    Its rules for the children of ring_hash depend on A62, so they apply with or without its guard.
     """
     return replace(
         rules,
@@ -145,7 +145,7 @@ def with_a64(rules: Rules) -> Rules:
 
 
 def with_a85(rules: Rules) -> Rules:
-    """Of the metrics of backends those are in the load report that the Cluster lists."""
+    """A85: the load report contains the backend metrics that the Cluster lists."""
     return replace(rules, metrics_by_list=backend_metrics.those_listed)
 
 
@@ -215,7 +215,7 @@ _WHOLE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "weighted-round-robin": (*AMENDMENTS, "A58-CDS"),
     }
 )
-"""Editions that go by a name of their own, with the amendments of the seed texts that they have."""
+"""Editions with a name of their own, with the amendments of the seed texts that they contain."""
 
 
 @dataclass(frozen=True, slots=True)

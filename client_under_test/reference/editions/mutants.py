@@ -1,7 +1,7 @@
 """What a mutant of the reference client is: one rule replaced, so that one clause is broken.
 
 Declarations lie beside the catalogue's sections, as `NAME = Mutant(...)` at module level. The
-process of a mutant is told where its declaration is, by `conduct.MUTANT_VARIABLE`.
+process of a mutant finds its declaration by `conduct.MUTANT_VARIABLE`.
 """
 
 from __future__ import annotations

@@ -103,17 +103,14 @@ class Mechanism(msgspec.Struct, frozen=True):
 
 
 class ClusterResolverConfig(PolicyConfig, frozen=True, kw_only=True):
-    """xds_cluster_resolver_experimental (A37), once endpoints of all its mechanisms are known.
-
-    With another list of them it is for another instance of the policy.
-    """
+    """xds_cluster_resolver_experimental (A37), once endpoints of all its mechanisms are known."""
 
     mechanisms: tuple[Mechanism, ...]
     child: PolicyConfig
 
     @property
     def instance(self) -> object:
-        """Of an instance with just these mechanisms."""
+        """The class and the mechanisms: another list of them needs another instance."""
         return type(self), self.mechanisms
 
 
@@ -124,10 +121,10 @@ class ClusterManagerConfig(PolicyConfig, frozen=True, kw_only=True):
 
 
 class WaitingConfig(PolicyConfig, frozen=True, kw_only=True):
-    """Stands for a cluster whose resources have not come: CONNECTING, requests wait."""
+    """Represents a cluster whose resources have not arrived: CONNECTING, requests wait."""
 
 
 class FailingConfig(PolicyConfig, frozen=True, kw_only=True):
-    """Stands for a cluster that cannot be used: TRANSIENT_FAILURE, requests fail."""
+    """Represents a cluster that cannot be used: TRANSIENT_FAILURE, requests fail."""
 
     status: Status

@@ -32,7 +32,7 @@ class RegisteredConfig(PolicyConfig, frozen=True, kw_only=True):
 
     @property
     def instance(self) -> object:
-        """Of the policy that was registered by that name."""
+        """The class and the registered name: another name needs another instance."""
         return type(self), self.name
 
     def make(self, tools: Tools, place: HierarchicalPath) -> Policy:

@@ -1,23 +1,24 @@
-"""What policies are told and what they ask for: plain values, no sockets, no clock.
+"""The inputs and actions of policies: plain values, no sockets, no clock.
 
-A policy is a state machine. It is told of an `Update` or an `Event` and answers with `Actions`,
-which its parent reads, and at the root the shell. What the shell owes to the policies:
+A policy is a state machine. It receives an `Update` or an `Event` and returns `Actions`. Its parent
+reads them; the shell reads those of the root. The shell keeps these promises:
 
-1. Actions are carried out in their order, and what comes of them is told later, never from within.
+1. It carries out actions in order. Their events follow later, never during the call that returned
+   the actions.
 2. A subchannel has one address and is IDLE when made. `Connect` counts only while it is IDLE and
    makes it CONNECTING; then it is READY, or TRANSIENT_FAILURE for the time of its backoff, after
-   which it is IDLE again. A connection that is lost makes it IDLE. Each change is told as a
+   which it is IDLE again. A lost connection makes it IDLE. The policy receives each change as a
    `SubchannelChanged`. Nothing but `Connect` makes a subchannel connect.
 3. `DropSubchannel` forgets a subchannel: an attempt is given up, a connection is closed when its
-   last call has ended, and nothing more is told of it.
+   last call has ended, and the policy receives no further event of the subchannel.
 4. A `Timer` fires once, its seconds after `StartTimer`, unless `CancelTimer` came first.
 5. The targets in the `connect` of a pick go to the policy as `ConnectWanted` after the pick.
 6. A call that was queued is picked again with each new picker of the root, with equal `PickArgs`.
-7. If a `Complete` has an `Account`, the ledger is told when the call starts, at once after the
-   pick, and when it ends; a `Drop` is told to the ledger as well.
+7. If a `Complete` has an `Account`, the shell notifies the ledger when the call starts (right after
+   the pick) and when it ends. It also notifies the ledger of each `Drop`.
 
-Places: each policy has one, the names on the way from the root, and gives it to the subchannels,
-timers and targets that it makes. A parent hands an event on to the child in whose place it belongs.
+Each policy has a place: the names on the path from the root. The policy's subchannels, timers and
+targets carry it. A parent passes each event to the child whose place the event carries.
 """
 
 from __future__ import annotations
@@ -41,23 +42,23 @@ from client_under_test.reference.values import (
 
 
 class PolicyConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """The config of a policy; which policy it is for is told by its class."""
+    """The config of a policy; its class selects the policy."""
 
     @property
     def instance(self) -> object:
-        """What tells the instances of policies apart that configs are for."""
+        """A key of the policy instance: a config with another key needs another instance."""
         return type(self)
 
 
 class Update(msgspec.Struct, frozen=True, kw_only=True):
-    """A new config and list of endpoints. `note` says why there are none, if it is known."""
+    """A new config and list of endpoints. `note` is the reason for an empty list, if known."""
 
     config: PolicyConfig
     endpoints: tuple[Endpoint, ...] = ()
     note: str = ""
 
 
-# What policies make. Each is itself alone: two of the same fields are not equal.
+# Objects that policies make. They compare by identity: two with equal fields differ.
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -70,7 +71,7 @@ class Subchannel:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Timer:
-    """A time in seconds after which a policy wants to be told."""
+    """A timer of a policy, in seconds."""
 
     place: HierarchicalPath
     seconds: float
@@ -78,7 +79,7 @@ class Timer:
 
 
 class Target(msgspec.Struct, frozen=True):
-    """What a picker wants connected: the endpoint of that key in the policy of that place."""
+    """An endpoint that a picker wants connected: the one with this key in the policy at `place`."""
 
     place: HierarchicalPath
     key: str = ""
@@ -88,7 +89,7 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class SubchannelChanged(msgspec.Struct, frozen=True):
-    """A subchannel is in another state; `status` tells of a failure."""
+    """A subchannel changed its state; `status` is the error of a failure."""
 
     subchannel: Subchannel
     state: State

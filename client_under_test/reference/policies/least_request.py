@@ -14,7 +14,7 @@ from client_under_test.reference.policies.round_robin import RoundRobin
 
 
 class LeastRequestPicker(msgspec.Struct, frozen=True):
-    """Of some READY endpoints that are drawn, one endpoint perhaps twice, the one to take."""
+    """Picks the least loaded of some random READY endpoints, drawn with replacement."""
 
     pickers: tuple[Picker, ...]
     choice_count: int

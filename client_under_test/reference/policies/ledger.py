@@ -53,7 +53,7 @@ class Ledger:
         self._categories: Counter[tuple[str, str, str]] = Counter()
 
     def in_flight(self, account: Account) -> int:
-        """Count the requests that circuit breaking goes by."""
+        """Return the number of requests that circuit breaking counts."""
         return self._in_flight[self._rules.in_flight_key(account)]
 
     def running(self, subchannel: Subchannel) -> int:
@@ -61,7 +61,7 @@ class Ledger:
         return self._running[subchannel]
 
     def waits(self, account: Account) -> None:
-        """A request was picked, and is to be picked again."""
+        """Note that a request was picked, and must be picked again."""
         key = self._rules.in_flight_key(account)
         self._in_flight[key] += self._rules.in_flight_while_waiting
         self._count(account, self._rules.while_waiting)
@@ -75,7 +75,7 @@ class Ledger:
     def finished(
         self, account: Account, status: Status, metrics: BackendMetrics | None = None
     ) -> None:
-        """A request that was sent has ended, and its backend may have told of its load."""
+        """Note the end of a request that was sent, with its backend's load report, if any."""
         self._running[account.subchannel] -= 1
         if not self._running[account.subchannel]:
             del self._running[account.subchannel]

@@ -1,7 +1,8 @@
 """ring_hash: the state machine around the ring (A42, A61).
 
-The rules are elsewhere: the ring in ring.py, states and unasked attempts in ring_states.py, picks
-in ring_picks.py. Here is who is told what and when; nothing of it knows xDS (A42-CONF-08).
+The rules are elsewhere: the ring in ring.py, states and proactive attempts in ring_states.py, picks
+in ring_picks.py. This module passes updates, states and pickers on; it does not depend on xDS
+(A42-CONF-08).
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class _Member:
 
     @property
     def under_way(self) -> bool:
-        """Whether an attempt is being made, or will be as soon as the backoff is over."""
+        """Return whether an attempt is in progress, or will start when the backoff ends."""
         wanted = self.wanted_by_pick or self.wanted_unasked
         return wanted or self.report.state is State.CONNECTING
 
@@ -131,7 +132,7 @@ class RingHash:
     # Endpoints.
 
     def _take_members(self, endpoints: Sequence[Endpoint]) -> Actions:
-        """Who stays keeps connection and state; who is gone counts no more.
+        """Keep the connection and state of each remaining endpoint; remove the others.
 
         Clauses: A42-SUB-14, A42-AGG-14.
         """

@@ -159,7 +159,7 @@ class WrrLocality:
 def by_locality(
     config: WrrLocalityConfig, endpoints: Sequence[Endpoint], rules: LocalityRules
 ) -> tuple[WeightedTargetConfig, tuple[Endpoint, ...]]:
-    """A52: a target for each locality, weighing what its first endpoint says of it."""
+    """A52: return a target for each locality, with the locality weight of its first endpoint."""
     targets: dict[str, WeightedChild] = {}
     for endpoint in endpoints:
         name = rules.locality_target(endpoint.locality)

@@ -1,1 +1,1 @@
-"""From a target to a config selector and what the channel's policies are told."""
+"""Resolve a target to a config selector and the updates of the channel's policies."""

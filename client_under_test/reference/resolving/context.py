@@ -17,7 +17,7 @@ from client_under_test.reference.transport.subchannels import BackoffDelay
 
 @dataclass(frozen=True, kw_only=True)
 class ResolverRules(RouteRules, ClusterRules, DependencyRules, NameRules):
-    """What resolving a target goes by."""
+    """The rules for resolving a target."""
 
 
 @dataclass(frozen=True, kw_only=True)

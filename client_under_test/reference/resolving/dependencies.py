@@ -39,7 +39,7 @@ class _Root:
 
     @property
     def is_in_force(self) -> bool:
-        """Whether there is a tree that has not failed."""
+        """Return whether a cluster tree exists that has not failed."""
         return self.update is not None and not isinstance(self.update.config, FailingConfig)
 
 
@@ -174,7 +174,7 @@ class ClusterTrees:
         return True
 
     def _known(self, name: str) -> Cluster | None:
-        """What CDS says of a cluster; None: nothing yet."""
+        """Return the Cluster resource of a name; None: not received yet."""
         if name not in self._clusters:
             self._clusters[name] = self._client.watch(Kind.CLUSTER, name, self._tell)
         outcome = self._clusters[name].outcome

@@ -24,7 +24,7 @@ def all_at_once(unfinished: Collection[str]) -> bool:
 
 
 def no_longer_needed(watched: AbstractSet[str], needed: AbstractSet[str]) -> AbstractSet[str]:
-    """A37: only what the clusters in use consist of is watched.
+    """A37: watch only the clusters in use and the clusters below them.
 
     Clauses: A37-TREE-27, A37-TREE-28, A74-CONFIG-02.
     """
@@ -32,7 +32,7 @@ def no_longer_needed(watched: AbstractSet[str], needed: AbstractSet[str]) -> Abs
 
 
 def cluster_as_known(_root: str, _name: str, cluster: Cluster | None) -> Cluster | None:
-    """A37: what CDS says of a cluster by now holds for each tree that it is in; None: wait.
+    """A37: the newest Cluster resource applies to each tree that contains it; None: wait.
 
     Clauses: A74-CONFIG-03, A37-TREE-32, A37-TROUBLE-04.
     """
@@ -42,23 +42,23 @@ def cluster_as_known(_root: str, _name: str, cluster: Cluster | None) -> Cluster
 def endpoints_as_known(
     _root: str, _leaf: Leaf, found: LeafEndpoints | None
 ) -> LeafEndpoints | None:
-    """A37: what is found for a leaf by now holds for each tree that it is in; None: wait."""
+    """A37: the newest endpoints of a leaf apply to each tree that contains it; None: wait."""
     return found
 
 
 @dataclass(frozen=True, kw_only=True)
 class DependencyRules:
-    """What following routes to endpoints goes by."""
+    """The rules for following routes to endpoints."""
 
     cluster_as_known: Callable[[str, str, Cluster | None], Cluster | None] = cluster_as_known
-    """Of the root of the tree, the cluster's name and what is known of it."""
+    """Takes the root of the tree, the cluster's name, and the cluster; None if unknown."""
     endpoints_as_known: Callable[[str, Leaf, LeafEndpoints | None], LeafEndpoints | None] = (
         endpoints_as_known
     )
-    """Of the root of the tree, the leaf and what was found for it."""
+    """Takes the root of the tree, the leaf, and the leaf's endpoints; None if unknown."""
 
     may_be_used: Callable[[Collection[str]], bool] = each_by_itself
-    """Of the clusters that routes lead to and of which something has not come yet."""
+    """Takes the clusters of routes for which some resource is still missing."""
     let_go: Callable[[AbstractSet[str], AbstractSet[str]], AbstractSet[str]] = no_longer_needed
-    """Of the names of clusters, or of EDS resources, that are watched, and those that are needed:
-    those whose watches end."""
+    """Takes the watched and the needed names, of clusters or of EDS resources. Returns the names
+    whose watches end."""

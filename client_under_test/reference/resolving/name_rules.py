@@ -1,4 +1,4 @@
-"""Names of LOGICAL_DNS clusters: what is asked, when it is asked again, and what counts (A37)."""
+"""Resolution of LOGICAL_DNS names: lookups, re-resolution, and errors (A37)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from client_under_test.reference.transport.dns import LookUp, addresses_of
 
 
 def services(leaf: Leaf) -> tuple[str, ...]:
-    """A37: the EDS resources that are asked for of a leaf; none of a LOGICAL_DNS cluster.
+    """A37: the EDS resources to request for a leaf; none for a LOGICAL_DNS cluster.
 
     Clauses: A37-DNS-02.
     """
     return () if leaf.dns_name else (leaf.resource_name,)
 
 
-def error_counts(had_result: bool) -> bool:  # noqa: FBT001 - that is all that it goes by
+def error_counts(had_result: bool) -> bool:  # noqa: FBT001 - a state
     """A37: an error counts only if there was no result before.
 
     Clauses: A37-DNS-09, A37-DNS-29 (our choice: that a name does not exist is an error).
@@ -26,7 +26,7 @@ def error_counts(had_result: bool) -> bool:  # noqa: FBT001 - that is all that i
 
 
 def all_of_them(names: Sequence[str]) -> Sequence[str]:
-    """A74: all names are resolved again when one is to be. A37 has those of its tree resolved.
+    """A74: a re-resolution request resolves all names again. In A37, only those of its tree.
 
     Clauses: A37-DNS-10, A74-CONFIG-07.
     """
@@ -35,12 +35,13 @@ def all_of_them(names: Sequence[str]) -> Sequence[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class NameRules:
-    """What names are resolved by."""
+    """The rules for resolving names."""
 
     look_up: LookUp = addresses_of
     """The addresses of a "host:port"."""
     services: Callable[[Leaf], Collection[str]] = services
     error_counts: Callable[[bool], bool] = error_counts
-    """Of whether there was a result of the name before."""
+    """Takes whether an earlier resolution of the name succeeded."""
     resolved_again: Callable[[Sequence[str]], Sequence[str]] = all_of_them
-    """Of the names of all LOGICAL_DNS clusters of a channel, when one of them asks for it."""
+    """Takes the names of all LOGICAL_DNS clusters of a channel, when one cluster requests
+    re-resolution."""

@@ -27,23 +27,23 @@ from client_under_test.reference.xds.resources.values import Listener, RouteConf
 
 
 class Sink(Protocol):
-    """Who needs the results."""
+    """Receives the results of a resolver."""
 
     def resolved(self, selector: Selector, update: Update) -> None:
-        """Use these from now on."""
+        """Use this selector and this update from now on."""
 
 
 class Resolver(Protocol):
-    """Follows a target. It begins when it is made."""
+    """Resolves a target, starting when it is created."""
 
     def resolve_again(self) -> None:
-        """Fresh addresses are wanted, where they come from DNS."""
+        """Resolve DNS names again."""
 
     def hold(self, cluster: str) -> None:
-        """A request was sent the way of a cluster, which is kept for it."""
+        """Keep a cluster while a request that was sent to it is in progress."""
 
     def release(self, cluster: str) -> None:
-        """Such a request is over."""
+        """Note that a request which held the cluster has ended."""
 
     def close(self) -> None:
         """Tell no more."""
@@ -101,7 +101,7 @@ class XdsResolver:
         client: where resources come from.
         channel_id: the channel's random number (A42-CHAN-01).
         means: what it works with.
-        sink: who is told.
+        sink: receives the results.
     """
 
     def __init__(

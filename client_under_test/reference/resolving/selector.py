@@ -151,7 +151,7 @@ def _rank(domain: str, name: str) -> tuple[int, int] | None:
 
 
 def matches(match: RouteMatch, path: str, metadata: Metadata, rng: random.Random) -> bool:
-    """Whether a request takes a route."""
+    """Return whether a route matches a request."""
     if not _path_matches(match, path):
         return False
     if not all(_header_matches(header, metadata) for header in match.headers):

@@ -1,4 +1,4 @@
-"""What a backend tells of its load in the trailers of a call: ORCA, as A51 has it."""
+"""Read the load that a backend reports in the trailers of a call: ORCA, as in A51."""
 
 from __future__ import annotations
 

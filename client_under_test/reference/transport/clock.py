@@ -55,5 +55,5 @@ class Clock:
         return self._loop.time() / self._scale
 
     def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
-        """Call back once, so many seconds from now."""
+        """Call `callback` once, `seconds` from now."""
         return self._loop.call_later(seconds * self._scale, callback)

@@ -39,7 +39,7 @@ _CONFIG: Final = H2Configuration(
 
 
 class StreamListener(Protocol):
-    """Who is told what comes on a stream. After `ended` or `broken` nothing comes any more."""
+    """Receives the events of a stream; `ended` or `broken` is the last."""
 
     def headers(self, headers: Sequence[Header]) -> None:
         """Response headers, or the trailers."""
@@ -55,7 +55,7 @@ class StreamListener(Protocol):
 
 
 class ConnectionListener(Protocol):
-    """Who is told what becomes of a connection."""
+    """Receives the events of a connection."""
 
     def ready(self) -> None:
         """The server's SETTINGS have come."""

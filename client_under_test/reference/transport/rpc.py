@@ -25,7 +25,7 @@ _TIMEOUT_DIGITS: Final = 8
 
 
 class RpcListener(Protocol):
-    """Who is told how an RPC goes. `finished` comes exactly once, and last."""
+    """Receives the events of an RPC. `finished` comes exactly once, and last."""
 
     def opened(self, headers: Sequence[Header]) -> None:
         """The response headers have come, and a response may follow."""
@@ -34,7 +34,7 @@ class RpcListener(Protocol):
         """A whole response message."""
 
     def finished(self, status: Status, metrics: BackendMetrics | None = None) -> None:
-        """The RPC is over, and this is what its backend told of its load."""
+        """The RPC is over; `metrics` is the load that its backend reported."""
 
 
 class Rpc:
@@ -45,8 +45,8 @@ class Rpc:
         authority: the server's name as the channel has it.
         path: `/package.Service/Method`.
         metadata: pairs with lower-case names; values are bytes for names that end in -bin.
-        timeout: seconds that the server is told, or None.
-        listener: who is told.
+        timeout: seconds sent to the server as the deadline, or None.
+        listener: receives the events.
     """
 
     def __init__(

@@ -99,7 +99,7 @@ class LiveSubchannel:
         backoff_delay: how long to wait from the start of a failed attempt.
         connect_timeout: seconds for an attempt.
         rng: where jitter comes from.
-        on_change: is told of each new state, with the failure's status.
+        on_change: receives each new state, with the status of a failure.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class LiveSubchannel:
             self._become(State.CONNECTING)
 
     def close(self) -> None:
-        """Give an attempt up, close a connection once it is unused; nothing more is told."""
+        """Give an attempt up, or close a connection once it is unused; no callback follows."""
         if self._timer is not None:
             self._timer.cancel()
         if self._attempt is not None:

@@ -1,7 +1,7 @@
 """The client's side of the aggregated stream, state of the world: a state machine without I/O.
 
-It is told what is wanted and what the server says, and answers with what to do. The rules are those
-of the xDS protocol, of A27 and A57 (timers) and A46 (good resources beside bad ones).
+Its inputs are subscriptions and server messages; it returns the actions. The rules are those of the
+xDS protocol, of A27, A57 (timers) and A46 (valid resources next to invalid resources).
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Ads:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether a stream is needed at all."""
+        """Return whether any resource is subscribed to, so that a stream is needed."""
         return any(of_type.wanted for of_type in self._types.values())
 
     def due(self) -> list[Output]:
@@ -248,7 +248,7 @@ class Ads:
         return outputs
 
     def _take(self, kind: Kind, resource: Good | Bad) -> list[Output]:
-        """One resource of a response; what nobody asked for is ignored."""
+        """Take one resource of a response; ignore a resource that was not requested."""
         of_type = self._types[kind]
         name = (
             self._rules.taken_for(resource.name, tuple(of_type.wanted)) if resource.name else None

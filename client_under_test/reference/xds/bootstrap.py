@@ -37,9 +37,9 @@ class _File(msgspec.Struct, frozen=True):
 
 
 class Bootstrap(msgspec.Struct, frozen=True):
-    """What this client takes from it: the first server's "host:port", and the node's fields.
+    """The settings that this client reads: the first server's "host:port" and the node's fields.
 
-    Of certificate providers (A29) only which there are; of the server its features as well.
+    Also the names of the certificate providers (A29), and the features of the server.
     """
 
     server: str

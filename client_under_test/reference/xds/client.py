@@ -158,7 +158,7 @@ class XdsClient:
         return self._ads.outcome(*key) if key in self._watches else None
 
     def report_loads(self, *, begin: bool) -> None:
-        """One more party whose load is to be reported, or one less."""
+        """Add a user of load reporting, or remove one."""
         self._reporters += 1 if begin else -1
         self._update_soon()
 

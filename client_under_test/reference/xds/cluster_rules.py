@@ -143,7 +143,7 @@ def provider_is_accepted(instance: str, configured: Collection[str]) -> bool:
 
 
 def as_found(_message: Any, found: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
-    """All that was found to be wrong makes a Cluster a bad one, and nothing else does.
+    """Reject a Cluster for every error that was found, and for nothing else.
 
     Clauses: A27-CDS-10, A29-CDS-01, A29-CDS-02, A29-CDS-03, A29-CDS-04, A29-CDS-05, A29-CDS-06,
     A29-CDS-07, A29-CDS-08, A29-CDS-09, A29-CDS-10, A29-CDS-11, A37-DNS-17, A37-VALID-02,
@@ -162,7 +162,7 @@ class ClusterReadingRules:
     """How Clusters are read."""
 
     kind_of_cluster: Callable[[str | None, int], str | None] = kind_of_cluster
-    """Of the field of cluster_discovery_type that is written, and the number of `type`."""
+    """Takes the field of cluster_discovery_type that is set, and the number of `type`."""
     eds_source_is_accepted: Callable[[str | None], bool] = eds_source_is_accepted
     service_name: Callable[[str, str], str] = service_name
     service_name_is_accepted: Callable[[str, str], bool] = service_name_is_accepted
@@ -170,17 +170,17 @@ class ClusterReadingRules:
     aggregate_type_is_accepted: Callable[[str], bool] = aggregate_type_is_accepted
     underlying_clusters: Callable[[Sequence[str]], tuple[str, ...] | None] = underlying_clusters
     is_one: Callable[[str, int], bool] = is_one
-    """Of the field, `endpoints` or `lb_endpoints`, and how many entries it has."""
+    """Takes the field, `endpoints` or `lb_endpoints`, and its number of entries."""
     host_and_port: Callable[[Any], tuple[str, int] | Sequence[tuple[str, str]]] = host_and_port
     max_requests: Callable[[Sequence[Any]], int] = max_requests
     duration_is_accepted: Callable[[str, int, int], bool] = duration_is_accepted
     percentage_is_accepted: Callable[[str, int], bool] = percentage_is_accepted
     provider_is_accepted: Callable[[str, Collection[str]], bool] = provider_is_accepted
     policy_of_aggregate_counts: bool = True
-    """Whether the policy of an aggregate must be one that can be used; by A75 it is ignored, and
-    not checked, which is our choice (A75-LEAF-03, A52-CHANGE-05)."""
+    """Set if the policy of an aggregate must be supported (A52-CHANGE-05). A75 ignores the policy;
+    our choice is not to check it either (A75-LEAF-03)."""
     wrong_with_cluster: Callable[[Any, Sequence[tuple[str, str]]], Sequence[tuple[str, str]]] = (
         as_found
     )
-    """Of the message and of what was found: the field and what is wrong with it, each; a rule may
-    overlook some, or find more."""
+    """Takes the message and its errors, as pairs of field and problem. Returns the errors that
+    count: a rule may drop some, or add more."""

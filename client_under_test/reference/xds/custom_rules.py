@@ -31,7 +31,7 @@ def after_the_last_slash(type_url: str) -> str:
 
 
 def has_policy(name: str, registered: Registered) -> bool:
-    """A52: a policy that the registry does not have is passed over; gRPC's own ones count, too.
+    """A52: skip a policy that is not in the registry; the registry contains gRPC's own policies.
 
     Clauses: A52-CUSTOM-06, A52-CUSTOM-13.
     """
@@ -48,7 +48,7 @@ def as_it_is(struct: Any) -> dict[str, Any]:
 
 
 def by_itself(name: str, fields: dict[str, Any]) -> dict[str, Any]:
-    """A52: it is what balances the endpoints of a priority, whatever their localities.
+    """A52: the policy balances all endpoints of a priority, whatever their localities.
 
     Clauses: A52-CUSTOM-12.
     """
@@ -56,7 +56,7 @@ def by_itself(name: str, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def none_instead(_name: str) -> PolicyConfig | None:
-    """A52: a Cluster is refused whose policy the registry refuses.
+    """A52: reject a Cluster if the registry rejects its policy.
 
     Clauses: A52-CUSTOM-08, A52-CUSTOM-14.
     """
@@ -65,18 +65,18 @@ def none_instead(_name: str) -> PolicyConfig | None:
 
 @dataclass(frozen=True, kw_only=True)
 class CustomPolicyRules:
-    """What policies by name go by."""
+    """The rules of policies that are configured by name."""
 
     registered_policies: Registered = field(default_factory=dict)
     """A52: no rule, but what the application has added to the registry of policies."""
     is_typed_struct: Callable[[str], bool] = is_typed_struct
-    """Of the package."""
+    """Takes the package of the message's type."""
     policy_name: Callable[[str], str] = after_the_last_slash
-    """Of the type_url of a TypedStruct."""
+    """Takes the type_url of a TypedStruct."""
     has_policy: Callable[[str, Registered], bool] = has_policy
     policy_fields: Callable[[Any], dict[str, Any]] = as_it_is
-    """Of the Struct; raises ValueError if there is no JSON of it."""
+    """Takes the Struct; raises ValueError if it has no JSON form."""
     named_policy: Callable[[str, dict[str, Any]], dict[str, Any]] = by_itself
-    """Of the name and its config: what a LoadBalancingConfig is made of."""
+    """Takes the policy's name and config; returns the fields of a LoadBalancingConfig."""
     when_registry_refuses: Callable[[str], PolicyConfig | None] = none_instead
-    """Of why: what a Cluster is balanced by instead."""
+    """Takes the registry's error; returns the policy that the Cluster uses instead, or None."""

@@ -1,6 +1,6 @@
-"""What becomes of a resource that was there and is deleted or refused, and of one that never comes.
+"""How the client treats resources that are deleted, rejected or never received.
 
-A53 and A88 reword these, by server features: what the bootstrap configuration says of the server.
+A53 and A88 change these rules by server features, which the bootstrap configuration lists.
 """
 
 from __future__ import annotations
@@ -82,6 +82,6 @@ class DataErrorRules:
 
     deletion_counts: Callable[[Collection[str]], bool] = deletion_counts
     refusal_counts: Callable[[str, Collection[str]], bool] = refusal_leaves_what_was
-    """Of the short name of a message, and the server's features."""
+    """Takes the short name of a message, such as Cluster, and the server's features."""
     time_to_come: Callable[[Collection[str]], tuple[float, bool]] = time_to_come
-    """The seconds, and whether the resource does not exist when they are over."""
+    """Returns the seconds to wait, and whether the resource then counts as nonexistent."""

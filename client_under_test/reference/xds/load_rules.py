@@ -1,4 +1,4 @@
-"""What is said on a load stream, and when: the Load Reporting Service, which A27 points to."""
+"""The rules of load streams: the Load Reporting Service, which A27 refers to."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from client_under_test.reference.policies.ledger import LocalityLoad
 
 
 def names_itself(_stream: int) -> bool:
-    """The first request of each stream says which node this is, and no load.
+    """The first request of each stream contains the node and no load.
 
     Clauses: A27-LRS-01.
     """
@@ -17,7 +17,7 @@ def names_itself(_stream: int) -> bool:
 
 
 def asked_for(known: Collection[str], names: Collection[str], all_of_them: bool) -> Collection[str]:  # noqa: FBT001 - a field
-    """Of the clusters that have load those that the server has named last; or all.
+    """Return the clusters with load that the server named last; or all with load.
 
     Clauses: A27-LRS-02, A27-LRS-03, A27-LRS-04, A27-LRS-05.
     """
@@ -25,7 +25,7 @@ def asked_for(known: Collection[str], names: Collection[str], all_of_them: bool)
 
 
 def as_asked(interval: float) -> float:
-    """The time to the next report is what the server has asked for last.
+    """Report at the interval that the server sent last.
 
     Clauses: A27-LRS-07.
     """
@@ -33,7 +33,7 @@ def as_asked(interval: float) -> float:
 
 
 def since_the_last(since: float, _asked: float, _since_the_first: float) -> float:
-    """A report tells for how long its load was gathered.
+    """A report contains the time in which its load was gathered.
 
     Clauses: A27-LRS-08, A27-LRS-25.
     """
@@ -41,7 +41,7 @@ def since_the_last(since: float, _asked: float, _since_the_first: float) -> floa
 
 
 def does_something(load: LocalityLoad) -> bool:
-    """A locality is told if it has new requests, or some in progress.
+    """Report a locality if it has new requests, or some in progress.
 
     Clauses: A27-LRS-09, A27-LRS-16 (our choice: no zeros).
     """
@@ -49,7 +49,7 @@ def does_something(load: LocalityLoad) -> bool:
 
 
 def somebody_reports(reporters: int) -> bool:
-    """A27: there is a load stream while clusters with lrs_server are in use.
+    """A27: keep a load stream open while clusters with lrs_server are in use.
 
     Clauses: A27-LRS-12, A27-LRS-13, A27-LRS-29 (our choice: it ends with the last of them).
     """
@@ -57,7 +57,7 @@ def somebody_reports(reporters: int) -> bool:
 
 
 def whatever_the_end(_code: str) -> bool:
-    """A stream that has ended while it is wanted is begun again.
+    """Reopen a stream that ended while it is needed.
 
     Clauses: A27-LRS-14.
     """
@@ -65,9 +65,9 @@ def whatever_the_end(_code: str) -> bool:
 
 
 def as_many(failures: int) -> int:
-    """The time to the next stream grows with the number of those that had no answer.
+    """Back off by the number of streams in a row that had no response.
 
-    Clauses: A27-LRS-26 (our choice: as A57 has it of ADS).
+    Clauses: A27-LRS-26 (our choice: as in A57 for ADS).
     """
     return failures
 
@@ -77,33 +77,34 @@ class LoadStreamRules:
     """One way of reporting load."""
 
     names_itself: Callable[[int], bool] = names_itself
-    """Of the number of the stream."""
+    """Takes the number of the stream."""
     load_features: tuple[str, ...] = ("envoy.lrs.supports_send_all_clusters",)
     """A27-LRS-02: what this client can do on a load stream."""
     asked_for: Callable[[Collection[str], Collection[str], bool], Collection[str]] = asked_for
     unasked_load_is_kept: bool = True
-    """A27-LRS-06 (our choice): load of a cluster that is not asked for is told when it is."""
+    """A27-LRS-06 (our choice): load of an unrequested cluster is kept, and reported on request."""
     time_to_report: Callable[[float], float] = as_asked
     told_time: Callable[[float, float, float], float] = since_the_last
-    """Of the seconds since the last report, those asked for, and those since the beginning."""
+    """Takes the seconds since the last report, the requested interval, and the seconds since the
+    client started to count load. Returns the interval to report."""
     is_told: Callable[[LocalityLoad], bool] = does_something
     load_is_reported: Callable[[int], bool] = somebody_reports
-    """Of the number of clusters that are to be reported."""
+    """Takes the number of clusters whose load must be reported."""
     begins_again: Callable[[str], bool] = whatever_the_end
-    """Of the name of the status with which a load stream has ended."""
+    """Takes the name of the status that ended a load stream."""
     failures_that_count: Callable[[int], int] = as_many
-    """Of how many streams in a row had no answer."""
+    """Takes the number of streams in a row without a response."""
     answer_ends_backoff: bool = True
-    """A27-LRS-27 (our choice): a stream with an answer on it is followed as if none had failed."""
+    """A27-LRS-27 (our choice): a response on a stream resets the backoff."""
     nothing_is_told: bool = True
-    """A27-LRS-28 (our choice): a report is sent though it has nothing to tell."""
+    """A27-LRS-28 (our choice): the client sends a report even if it is empty."""
     load_outlives_a_stream: bool = True
-    """A27-LRS-15: what was counted while there was no stream is told on the next."""
+    """A27-LRS-15: load counted while no stream existed is reported on the next."""
     stream_serves_all: bool = True
     """A27-LRS-17: clusters that come and go leave the stream as it is."""
     stream_outlives_updates: bool = True
     """A27-LRS-24: updates of Clusters leave the stream as it is."""
     waits_to_be_asked: bool = True
-    """A27-LRS-22 (our choice): what the server of the stream before has asked is forgotten."""
+    """A27-LRS-22 (our choice): a new stream forgets the server's requests on the last stream."""
     tells_endpoints: bool = False
-    """A27-LRS-18: whether endpoints are told one by one, too, if the server asks for it."""
+    """A27-LRS-18: whether reports list each endpoint, too, if the server asks for it."""

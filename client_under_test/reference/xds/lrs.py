@@ -72,9 +72,9 @@ class Lrs:
     """Gathers load, by cluster and service name, until the server wants it.
 
     Args:
-        take: takes out what was counted since it was asked the last time.
+        take: returns the load counted since the last call.
         now: the time when reporting begins; all times are seconds of one clock.
-        rules: what is told.
+        rules: when to report, and which load.
     """
 
     def __init__(

@@ -30,7 +30,7 @@ class BadNode(Exception):
 
 
 def node(fields: Mapping[str, Any]) -> Any:
-    """The Node message of the bootstrap's fields, with what this client says of itself.
+    """Return the Node message of the bootstrap's fields, with this client's user agent.
 
     Raises:
         BadNode: a field has the wrong type.
@@ -64,7 +64,7 @@ def discovery_request(request: Request, who: Any) -> bytes:
 def first_load_request(
     who: Any, features: Sequence[str], reports: Sequence[ClusterReport] = ()
 ) -> bytes:
-    """The bytes of the LoadStatsRequest that begins a stream: the node, and load if it is told."""
+    """Return the bytes of the first LoadStatsRequest of a stream: the node, and any load."""
     message = lrs_pb2.LoadStatsRequest.FromString(load_request(reports))
     if who is not None:
         message.node.CopyFrom(who)
@@ -73,7 +73,7 @@ def first_load_request(
 
 
 def load_request(reports: Sequence[ClusterReport], *, endpoints: bool = False) -> bytes:
-    """The bytes of a LoadStatsRequest with these reports, and with endpoints if they are told."""
+    """Return the bytes of a LoadStatsRequest with these reports, optionally per endpoint."""
     message = lrs_pb2.LoadStatsRequest()
     for report in reports:
         load = report.load

@@ -45,7 +45,7 @@ def in_order(entries: Sequence[Any]) -> Sequence[Any]:
 
 
 def type_of(extension: Any) -> str:
-    """A52: what a policy is, and what its config is, is told by the type of typed_config alone.
+    """A52: the type of typed_config alone selects the policy and its config.
 
     Clauses: A52-LIST-02, A52-LIST-11, A52-LIST-15 (our choice), A52-LIST-16, A52-LIST-17.
     """
@@ -170,22 +170,22 @@ class PolicyListRules(SupportedPolicyRules):
     prefers_extension: Callable[[Any], bool] = prefers_extension
     entries_tried: Callable[[Sequence[Any]], Sequence[Any]] = in_order
     type_of_policy: Callable[[Any], str] = type_of
-    """Of an entry's typed_extension_config."""
+    """Takes an entry's typed_extension_config."""
     lack_is_an_error: Callable[[str], bool] = lacks
-    """Of the field that an entry lacks: typed_extension_config, or typed_config."""
+    """Takes the field that an entry lacks: typed_extension_config, or typed_config."""
     error_ends_the_list: Callable[[str], bool] = error_ends_it
-    """Of the type of the policy that could not be converted."""
+    """Takes the type of the policy that could not be converted."""
     list_is_too_deep: Callable[[int], bool] = list_is_too_deep
-    """Of a list's level; that of the Cluster has 1."""
+    """Takes the nesting level of a list; the Cluster's own list has level 1."""
     extension_function_is_accepted: Callable[[int], bool] = extension_function_is_accepted
     choice_count: Callable[[int | None], int | None] = choice_count
-    """Of what a LeastRequest says, if it does: None for an error."""
+    """Takes the choice_count of a LeastRequest, if set; returns None for an error."""
     penalty_is_accepted: Callable[[float], bool] = penalty_is_accepted
     time_is_accepted: Callable[[str, int], bool] = time_is_accepted
-    """Of the name of a time of weighted_round_robin, and its nanoseconds."""
+    """Takes the name of a duration of weighted_round_robin, and its nanoseconds."""
     is_duration: Callable[[int, int], bool] = is_duration
-    """Of the seconds and nanoseconds of such a time."""
+    """Takes the seconds and nanoseconds of such a duration."""
     locality_is_chosen_by_weight: Callable[[str], bool] = chosen_by_weight
-    """Of an lb_policy that says how endpoints are picked in it."""
+    """Takes the name of the policy that picks endpoints in a locality."""
     round_robin_config: Callable[[Any], Any] = turns_for_all
-    """Of a RoundRobin message: the policy in gRPC's JSON."""
+    """Takes a RoundRobin message; returns the policy in gRPC's JSON."""

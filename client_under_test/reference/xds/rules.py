@@ -1,4 +1,4 @@
-"""The rules of the xDS client that somebody may want to see broken, as callables by name.
+"""The rules of the xDS client that a mutant can replace, as callables by name.
 
 What they do not cover is protocol that no clause of the catalogue is about. Editions reword none of
 these: they are the same in all.
@@ -192,7 +192,7 @@ def drop_may_lack(_field: str) -> bool:
 
 
 def as_wanted(_noun: str, names: Sequence[str]) -> Sequence[str]:
-    """A37: each resource is asked for once, whoever watches it, and as long as somebody does.
+    """A37: subscribe once to each resource, however many watchers it has, until none is left.
 
     Clauses: A37-TREE-07, A37-TREE-08, A37-TREE-09, A37-TREE-10, A37-TREE-34, A37-TREE-38.
     """
@@ -200,7 +200,7 @@ def as_wanted(_noun: str, names: Sequence[str]) -> Sequence[str]:
 
 
 def the_very_name(name: str, wanted: Sequence[str]) -> str | None:
-    """A27: a resource is used under exactly the name by which it was asked for, else for nothing.
+    """A27: use a resource only under exactly the requested name.
 
     Clauses: A27-CDS-08, A27-CDS-09.
     """
@@ -208,9 +208,9 @@ def the_very_name(name: str, wanted: Sequence[str]) -> str | None:
 
 
 def left_out_is_deleted(noun: str) -> bool:
-    """A27: of Listeners and Clusters a response has all; who is left out exists no more.
+    """A27: a response has all Listeners and Clusters; one that it omits no longer exists.
 
-    What is sent again is taken again, also where A53 had its deletion ignored.
+    A resource that the server sends again is used again, even if A53 ignored its deletion.
 
     Clauses: A37-TROUBLE-08, A53-DEL-02.
     """
@@ -218,7 +218,7 @@ def left_out_is_deleted(noun: str) -> bool:
 
 
 def who_has_nothing(_noun: str, is_there: bool) -> bool:  # noqa: FBT001 - a state
-    """A57: that the control plane is lost is told of resources that are not there, of no other.
+    """A57: report a lost control plane only to watchers of resources that are not cached.
 
     Clauses: A37-TROUBLE-15, A37-TROUBLE-16, A37-TROUBLE-29.
     """
@@ -234,7 +234,7 @@ def before_any_answer(has_answered: bool) -> bool:  # noqa: FBT001 - a state
 
 
 def on_a_connection(stream_is_up: bool) -> bool:  # noqa: FBT001 - a state
-    """A57: no time runs before there is a stream, on a connection, that asks for the resource.
+    """A57: start no timer before a connected stream has requested the resource.
 
     Clauses: A57-TIMER-02.
     """
@@ -242,7 +242,7 @@ def on_a_connection(stream_is_up: bool) -> bool:  # noqa: FBT001 - a state
 
 
 def what_is_not_there(is_there: bool, _was_timed: bool) -> bool:  # noqa: FBT001 - states
-    """A57: time runs for what is not there, from the request on, anew on each stream.
+    """A57: a timer runs for each missing resource, from the request on, on each stream again.
 
     Clauses: A57-TIMER-03, A57-TIMER-04.
     """
@@ -250,7 +250,7 @@ def what_is_not_there(is_there: bool, _was_timed: bool) -> bool:  # noqa: FBT001
 
 
 def everybody(watchers: Sequence[Watcher]) -> Sequence[Watcher]:
-    """A37: news of a resource goes to all who watch it."""
+    """A37: all watchers of a resource receive its updates."""
     return watchers
 
 
@@ -261,34 +261,34 @@ class XdsRules(
     """One way of reading xDS."""
 
     read_hash_policy: Callable[[Any], HashPolicy] = read_hash_policy
-    """Raises BadHashPolicy for one that cannot be used: hash_policy.py."""
+    """Raises BadHashPolicy for a policy that cannot be used: hash_policy.py."""
     size_is_accepted: Callable[[int], bool] = ring_size_is_valid
     sizes_fit: Callable[[int, int], bool] = sizes_fit
     checks_unused_config: bool = False
-    """A42-CDS-20: whether ring_hash_lb_config is looked at beside ROUND_ROBIN, too."""
+    """A42-CDS-20: whether ring_hash_lb_config is checked with ROUND_ROBIN, too."""
     function_is_accepted: Callable[[int], bool] = function_is_accepted
     ring_sizes: Callable[[Any], tuple[int, int]] = ring_sizes
     ring_defaults: tuple[int, int] = (DEFAULT_MINIMUM, DEFAULT_MAXIMUM)
-    """A42-CONF-06, A42-CONF-07: of gRPC's own config of ring_hash, such as a TypedStruct brings."""
+    """A42-CONF-06, A42-CONF-07: defaults of gRPC's own ring_hash config, as in a TypedStruct."""
     supported_policy: Callable[[int], str | None] = supported_policy
     request_hash_header: Callable[[Any], str | None] = text_header
-    """A76: how the field of that name is read; editions before it do not know the field."""
+    """A76: reads the field of this name; earlier editions ignore it."""
     endpoint_weight: Callable[[int | None], int | None] = endpoint_weight
     locality_weight: Callable[[int | None], int | None] = locality_weight
     too_heavy: Callable[[Mapping[int, int]], tuple[int, ...]] = too_heavy
     endpoint_is_used: Callable[[int], bool] = endpoint_is_used
     used_in_locality: Callable[[Sequence[bool]], Sequence[bool]] = each_by_its_own
-    """Of whether each endpoint of a locality is used for its own health."""
+    """Takes whether each endpoint of a locality is healthy enough to be used."""
     wrong_with_endpoints: Callable[[Any, Sequence[tuple[str, str]]], Sequence[tuple[str, str]]] = (
         endpoints_as_found
     )
-    """As `wrong_with_cluster`, of a ClusterLoadAssignment."""
+    """Like `wrong_with_cluster`, for a ClusterLoadAssignment."""
     address_may_repeat: bool = False
-    """A42-RING-20; A27 has endpoints that repeat an address rejected."""
+    """A42-RING-20 accepts a repeated address; A27 rejects it."""
     decoded: Callable[[Any, bytes], Any] = decoded
-    """Of the class of a resource, and its bytes."""
+    """Takes the class of a resource, and its bytes."""
     is_wrapper: Callable[[str], bool] = is_wrapper
-    """Of the type of what stands in the place of a resource."""
+    """Takes the type of the message in the place of a resource."""
     keeps_nonce: Callable[[bool], bool] = kept_with_the_stream
     """Takes whether resources of the type are still subscribed to."""
     version_of_nack: Callable[[str, str], str] = version_of_nack
@@ -296,26 +296,27 @@ class XdsRules(
     """A46-NACK-04: whether an ACK of the same response follows a NACK."""
     reason_of_nack: Callable[[Sequence[str]], str] = reason_of_nack
     drop_may_lack: Callable[[str], bool] = drop_may_lack
-    """Of the field that says nothing that is known."""
+    """Takes the field whose value is missing or unknown."""
     drop_share: Callable[[int, int], int | None] = drop_share
-    """Of the numerator, and of the number that the denominator means."""
+    """Takes the numerator and the denominator as a number."""
     names_asked_for: Callable[[str, Sequence[str]], Sequence[str]] = as_wanted
-    """Of the short name of a message, such as Cluster, and the names that are watched."""
+    """Takes the short name of a message, such as Cluster, and the watched names."""
     taken_for: Callable[[str, Sequence[str]], str | None] = the_very_name
-    """Of the name of a resource that has come, and those that are wanted: for which it is."""
+    """Takes the name of a received resource and the requested names; returns the requested name
+    that it is used for, or None."""
     left_out_is_deleted: Callable[[str], bool] = left_out_is_deleted
     told_of_news: Callable[[Sequence[Any]], Sequence[Any]] = everybody
     hears_of_loss: Callable[[str, bool], bool] = who_has_nothing
-    """Of the short name of a message, and whether the resource is there."""
+    """Takes the short name of a message, and whether the resource is cached."""
     end_is_an_error: Callable[[bool], bool] = before_any_answer
     is_timed: Callable[[bool, bool], bool] = what_is_not_there
-    """Of whether the resource is there, and whether time ran for it on a stream before."""
+    """Takes whether the resource is cached, and whether a timer ran for it on an earlier stream."""
     time_runs: Callable[[bool], bool] = on_a_connection
-    """Of whether there is a stream."""
+    """Takes whether the stream is up."""
     uses_good_beside_bad: bool = True
-    """A46-NACK-01, A46-NACK-02, A46-NACK-03: whether what is good in a response with bad resources
-    is used."""
+    """A46-NACK-01, A46-NACK-02, A46-NACK-03: use the valid resources of a response that also has
+    invalid resources."""
     certificate_providers: frozenset[str] = frozenset()
-    """A29: no rule, but what the bootstrap configuration has of them, by name."""
+    """A29: no rule, but the names of the providers in the bootstrap configuration."""
     server_features: frozenset[str] = frozenset()
-    """A53, A88: no rule, but what the bootstrap configuration says of the server."""
+    """A53, A88: no rule, but the server features of the bootstrap configuration."""

@@ -14,7 +14,7 @@ from client_under_test.reference.values import BackendMetrics, Status
 
 
 class StreamUser(Protocol):
-    """Who speaks on the stream."""
+    """The protocol that uses the stream."""
 
     def started(self) -> None:
         """A new stream is up: nothing has been said on it."""
@@ -29,9 +29,9 @@ class StreamUser(Protocol):
 class KeptStream:
     """Opens a stream when it is wanted and there is a connection, again after it has ended.
 
-    The time to the next one grows as gRPC's connection backoff does, counts from the start of the
-    one before, and begins anew when the server has answered. By the status of its end a stream may
-    be the last, until it is wanted again.
+    The delay grows like gRPC's connection backoff and counts from the start of the last stream. A
+    response from the server resets it. Depending on the status that ended a stream, no stream
+    follows until one is wanted again.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class KeptStream:
         self._started_at = 0.0
 
     def want(self, *, wanted: bool) -> None:
-        """Whether there should be a stream; an unwanted one is ended at once."""
+        """Set whether a stream is wanted; end an unwanted one at once."""
         self._is_wanted = wanted
         if not wanted and self._rpc is not None:
             rpc, self._rpc = self._rpc, None

@@ -1,1 +1,1 @@
-"""What the policies go by: plain functions, each of which somebody may want to see broken."""
+"""The rules of the policies: plain functions, each of which a mutant can replace."""

@@ -40,7 +40,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     errors: int = 0
     in_progress: int = 0
     metrics: MetricSums = {}
-    """What backends have told of themselves (A64)."""
+    """Sums of the metrics that backends reported (A64)."""
 
 
 def falls_to(drops: Sequence[DropCategory], random: random.Random) -> str | None:
@@ -147,7 +147,7 @@ def drop_is_told(_category: str | None) -> bool:
 
 
 def told_category(category: str | None) -> str | None:
-    """A32-CB-24, A37-LOAD-06, A42-LOAD-11: a drop is told under its category, if it has one."""
+    """A32-CB-24, A37-LOAD-06, A42-LOAD-11: report a drop under its category, if it has one."""
     return category
 
 

@@ -15,7 +15,7 @@ _NAMED: Final = "named_metrics."
 
 
 class Metric(msgspec.Struct, frozen=True, order=True):
-    """What a metric is told under: a name, or the field of that name where there is one for it."""
+    """The place of a metric in load reports: a name, or the field of that name if one exists."""
 
     name: str
     is_field: bool = False
@@ -36,7 +36,7 @@ MetricSums = Mapping[Metric, MetricSum]
 
 
 def none_told(_metrics: BackendMetrics, _listed: Sequence[str]) -> Mapping[Metric, float]:
-    """Before A64 nothing that backends say of themselves is in the report."""
+    """Before A64, the load report contains no backend metrics."""
     return {}
 
 
@@ -82,7 +82,7 @@ def added(sums: MetricSums, told: Mapping[Metric, float]) -> MetricSums:
 
 
 def begins_anew(_sums: MetricSums) -> MetricSums:
-    """A64: what has been reported is told no more.
+    """A64: each load report contains only metrics that no earlier report contains.
 
     Clauses: A64-METRIC-03.
     """
@@ -110,7 +110,7 @@ class BackendMetricRules:
     """What of backends' own is reported."""
 
     told_metrics: Callable[[BackendMetrics, Sequence[str]], Mapping[Metric, float]] = none_told
-    """Of what came with a request, and what the Cluster lists."""
+    """Takes the metrics that came with a request, and the names that the Cluster lists."""
     metrics_by_list: Callable[[BackendMetrics, Sequence[str]], Mapping[Metric, float]] | None = None
     """A85: what takes the place of that, if it is there."""
     metrics_listed: Callable[[Account], Sequence[str]] = the_newest

@@ -110,7 +110,7 @@ def settled_state(before: State, reported: State) -> State:
 
 
 def in_use_or_not(_is_in_use: bool) -> bool:  # noqa: FBT001 - a state
-    """A56: each priority whose policy has been made is told its update.
+    """A56: each priority whose policy exists receives its update.
 
     Clauses: A27-PRIO-05, A27-PRIO-07, A27-PRIO-09, A37-FAILOVER-14.
     """
@@ -126,7 +126,7 @@ class PriorityRules:
     timer_ends: Callable[[State], bool] = timer_ends
     settled_state: Callable[[State, State], State] = settled_state
     takes_updates: Callable[[bool], bool] = in_use_or_not
-    """Of whether the priority is in use."""
+    """Takes whether the priority is in use."""
     failover_seconds: float = FAILOVER_SECONDS
     """How long a priority may be CONNECTING: A42-FAIL-04, A42-FAIL-09, A56-TIMER-01,
     A37-FAILOVER-03."""

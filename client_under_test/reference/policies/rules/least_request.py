@@ -31,7 +31,7 @@ def first_of_the_least(running: list[int], _random: random.Random) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class LeastRequestRules:
-    """What least_request goes by."""
+    """The rules of least_request."""
 
     least_loaded: Callable[[list[int], random.Random], int] = first_of_the_least
-    """Of how many requests each has that was drawn: the number of the one to take."""
+    """Takes the requests in flight of each drawn endpoint; returns the index to pick."""

@@ -17,7 +17,7 @@ def each_by_itself(locality: Locality) -> str:
 
 
 def as_it_says(_target: str, weight: int) -> int:
-    """A52: a locality weighs what its endpoints say of it now, the first of them.
+    """A52: a locality's weight is the one that its first endpoint has now.
 
     Clauses: A27-WEIGHT-02, A27-WEIGHT-03, A27-WEIGHT-04, A27-WEIGHT-05, A52-WRR-01, A52-WRR-02,
     A52-WRR-04, A52-WRR-06, A52-WRR-08, A52-WRR-07 (our choice: in each priority its own).
@@ -44,15 +44,15 @@ def whatever_it_is(_state: State) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class LocalityRules:
-    """What wrr_locality goes by."""
+    """The rules of wrr_locality."""
 
     locality_target: Callable[[Locality], str] = each_by_itself
-    """The name of the target; those of one name share a policy."""
+    """Returns the name of a locality's target; localities with equal names share a policy."""
     target_weight: Callable[[str, int], int] = as_it_says
-    """Of the target, and of the weight that comes with its first endpoint."""
+    """Takes the target's name and the locality weight of its first endpoint."""
     state_of_targets: Callable[[Collection[State]], State] = all_together
-    """Of the states of all targets, of which there is one at least."""
+    """Takes the states of all targets, at least one."""
     idle_ones_are_asked: bool = True
     """A62-TARGET-02: whether a request goes to IDLE targets, if there are no better ones."""
     leaves_alone: Callable[[State], bool] = whatever_it_is
-    """Of the state that a target reports: whether it is not told to connect."""
+    """Takes the state that a target reports; returns whether to leave the target unconnected."""

@@ -31,4 +31,4 @@ class PolicyRules(
     PickFirstRules,
     SharingRules,
 ):
-    """What the policies of a channel go by; each knows its own part."""
+    """The rules of a channel's policies; each policy uses its own part."""

@@ -172,7 +172,7 @@ def pick_by_a61(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
 
 
 def failure_of(candidate: Candidate, args: PickArgs) -> Status:
-    """A42-PICK-25: a failed request is told the failure of its first endpoint."""
+    """A42-PICK-25: a failed request gets the failure of its first endpoint."""
     result = candidate.picker.pick(args)
     return result.status if isinstance(result, Fail) else Status.unavailable("connecting failed")
 

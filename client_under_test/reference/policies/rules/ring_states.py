@@ -123,7 +123,7 @@ class RingStateRules:
     aggregated_state: Callable[[Sequence[State]], State] = aggregated_state
     unasked: Callable[[State, Sequence[Prospect], str | None], str | None] = next_along_the_ring
     ring_endpoints_retry: bool = False
-    """Whether a failed endpoint of the ring is tried again by itself, and not only when picked.
+    """Set if the ring retries a failed endpoint on its own, and not only when it is picked.
 
     Clauses: A42-SUB-07, A42-PICK-07, A42-PICK-14, A42-PICK-19, A61-PRO-02.
     """

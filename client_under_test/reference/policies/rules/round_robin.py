@@ -15,6 +15,6 @@ def one_after_the_other(members: int, rng: random.Random) -> Iterator[int]:
 
 @dataclass(frozen=True, kw_only=True)
 class RoundRobinRules:
-    """What round_robin goes by."""
+    """The rules of round_robin."""
 
     turns: Callable[[int, random.Random], Iterator[int]] = one_after_the_other

@@ -1,4 +1,4 @@
-"""The random order in which pick_first tries endpoints, if it is told to shuffle (A62, A113)."""
+"""The random order in which pick_first tries endpoints, if its config says so (A62, A113)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def whatever_happened_before(
 
 @dataclass(frozen=True, kw_only=True)
 class PickFirstRules:
-    """What pick_first goes by."""
+    """The rules of pick_first."""
 
     shuffled: Callable[[Sequence[Endpoint], random.Random], list[Endpoint]] = evenly
     pick_first_sticks: bool = False

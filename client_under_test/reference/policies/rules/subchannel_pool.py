@@ -19,7 +19,7 @@ def each_its_own(subchannel: Subchannel) -> object:
 
 @dataclass(frozen=True, kw_only=True)
 class SharingRules:
-    """What connections go by."""
+    """The rules for sharing connections."""
 
     shared_by: Callable[[Subchannel], object] = each_its_own
     """Those that this gives the same for have one."""

@@ -10,15 +10,15 @@ from client_under_test.reference.values import State, Status
 
 
 def needs_another(before: object, now: object) -> bool:
-    """A37, A42-CDS-32: whether another policy is begun beside the old one.
+    """A37, A42-CDS-32: return whether an update needs a new policy instance next to the old one.
 
-    That is the kind of the policy, and for xds_cluster_resolver its list of leaves as well.
+    Compares the kinds of the policies, and the lists of leaves of xds_cluster_resolver.
     """
     return before != now
 
 
 def takes_over(pending: State, current: State) -> bool:
-    """A37, A42-CDS-32: the new policy has come to something, or the old one does not serve."""
+    """A37, A42-CDS-32: the new policy has left CONNECTING, or the old one is not READY."""
     return pending is not State.CONNECTING or current is not State.READY
 
 
@@ -28,7 +28,7 @@ def failed_cluster(status: Status) -> Report:
 
 
 def as_reported(report: Report) -> Report:
-    """Who takes over speaks for itself, and until then the old policy serves.
+    """Use the new policy's own report once it takes over; until then the old policy serves.
 
     Clauses: A42-CDS-32, A52-CHANGE-02.
     """
@@ -37,11 +37,11 @@ def as_reported(report: Report) -> Report:
 
 @dataclass(frozen=True, kw_only=True)
 class SwitchRules:
-    """What a graceful switch goes by."""
+    """The rules of a graceful switch."""
 
     needs_another_policy: Callable[[object, object], bool] = needs_another
-    """Of what tells apart the instances that the config before and the one now are for."""
+    """Takes the `instance` keys of the old and the new config."""
     takes_over: Callable[[State, State], bool] = takes_over
-    """Of the states of the new policy and of the old one."""
+    """Takes the states of the new policy and of the old policy."""
     failed_cluster: Callable[[Status], Report] = failed_cluster
     taken_over: Callable[[Report], Report] = as_reported

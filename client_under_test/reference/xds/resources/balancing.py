@@ -46,7 +46,7 @@ def balancing(cluster: Any, rules: XdsRules, findings: Findings) -> list[Json]:
 
 
 def _old_fields(cluster: Any, rules: XdsRules, findings: Findings) -> list[Json]:
-    """A42-CDS-20: our choice is that ring_hash_lb_config is looked at for RING_HASH only."""
+    """A42-CDS-20: our choice is to read ring_hash_lb_config for RING_HASH only."""
     match rules.supported_policy(cluster.lb_policy):
         case "ROUND_ROBIN":
             if rules.checks_unused_config:

@@ -28,7 +28,7 @@ class Findings:
 
     @contextlib.contextmanager
     def at(self, field: str) -> Iterator[None]:
-        """Look into a field: `lb_endpoints[3]`, or a path such as `a.b`."""
+        """Enter a field: `lb_endpoints[3]`, or a path such as `a.b`."""
         self._path.append(field)
         try:
             yield
@@ -36,16 +36,16 @@ class Findings:
             self._path.pop()
 
     def add(self, words: str, field: str = "") -> None:
-        """Note that the field (or the one that is looked into) is wrong in this way."""
+        """Note an error in the field (by default the field that was entered)."""
         self._found.append((".".join(filter(None, (*self._path, field))), words))
 
     @property
     def count(self) -> int:
-        """How many were found so far."""
+        """The number of errors so far."""
         return len(self._found)
 
     def forget(self, count: int) -> None:
-        """Of all that was found keep only the first so many."""
+        """Keep only the first `count` findings."""
         del self._found[count:]
 
     def check(self) -> None:

@@ -45,7 +45,7 @@ def read_route_configuration(message: Any, rules: XdsRules) -> RouteConfiguratio
 
 
 def read_routes(message: Any, rules: XdsRules, findings: Findings) -> RouteConfiguration:
-    """The same for a message that lies within another."""
+    """Read a RouteConfiguration message, which may be inside another message."""
     hosts = []
     domains: set[str] = set()
     for number, host in enumerate(message.virtual_hosts):

@@ -70,4 +70,4 @@ class Listener(msgspec.Struct, frozen=True):
 
 
 Resource = Listener | RouteConfiguration | Leaf | Aggregate | LeafEndpoints
-"""Clusters and endpoints are in the words of the policies that use them."""
+"""Clusters and endpoints have the types that the policies use."""
