@@ -21,7 +21,7 @@ UNKNOWN: Final = "unknown"
 """The status of a call whose status the user did not see."""
 
 WAITING: Final = "waiting"
-"""In the place of a status of what has not ended, and is not open."""
+"""The status of a stream that has neither opened nor ended."""
 
 KINDS: Final[Mapping[str, Kind]] = {
     "lds": Kind.LISTENER,
@@ -35,25 +35,25 @@ DEEDS: Final = ("kill", "goaway")
 
 
 class BadCommand(Exception):
-    """What was said is nothing that can be done; the message is a sentence."""
+    """The line is not a valid command; the message is a sentence."""
 
 
 class Done(msgspec.Struct, frozen=True):
-    """The person has done what was asked for."""
+    """The user has done the requested step."""
 
     status: str = ""
-    """With this status those calls have ended that no backend has answered."""
+    """The status of the calls that no backend has answered."""
 
 
 class Make(msgspec.Struct, frozen=True):
     """The adapter should do the step."""
 
     always: bool = False
-    """And whatever else is asked for."""
+    """True if the adapter should do all further steps as well."""
 
 
 class ToEndpoints(msgspec.Struct, frozen=True):
-    """Do something to endpoints."""
+    """Change the mode of endpoints, or act on their connections."""
 
     what: str
     """One of MODES or DEEDS."""
@@ -62,7 +62,7 @@ class ToEndpoints(msgspec.Struct, frozen=True):
 
 
 class Push(msgspec.Struct, frozen=True):
-    """Serve what is in a file, in the place of what has the same names, or beside it."""
+    """Serve the resources of a file. They replace resources of the same names."""
 
     file: str
 
@@ -74,35 +74,35 @@ class Break(msgspec.Struct, frozen=True):
 
 
 class HoldBack(msgspec.Struct, frozen=True):
-    """Let responses of these types, or of all, wait from now on."""
+    """Hold back responses of these types, or of all types."""
 
     kinds: tuple[Kind, ...]
 
 
 class Release(msgspec.Struct, frozen=True):
-    """Send responses of these types, or of all, again."""
+    """Send the held responses of these types, or of all types."""
 
     kinds: tuple[Kind, ...]
 
 
 class Reach(msgspec.Struct, frozen=True):
-    """Have the control plane be out of reach, or back."""
+    """Make the control plane unreachable, or reachable again."""
 
     up: bool
 
 
 class Show(msgspec.Struct, frozen=True):
-    """Tell the world, or what is asked for."""
+    """Print the world, the requested step, or help."""
 
     what: str
 
 
 class Wait(msgspec.Struct, frozen=True):
-    """Take no further line before something is asked for, or the scenario is over."""
+    """Read no further line before the next step, or the end of the scenario."""
 
 
 class Quit(msgspec.Struct, frozen=True):
-    """End it."""
+    """End the session."""
 
 
 class Nothing(msgspec.Struct, frozen=True):
@@ -110,37 +110,37 @@ class Nothing(msgspec.Struct, frozen=True):
 
 
 Action = ToEndpoints | Push | Break | HoldBack | Release | Reach
-"""What is done to a world."""
+"""A command that changes a world."""
 
 Command = Action | Done | Make | Wait | Show | Quit | Nothing
 
 HELP: Final = """\
-done [STATUS]    (d)  you have done what is asked for; STATUS, such as UNAVAILABLE, is how those
-                      calls ended that no backend has answered, or `unknown`, or `waiting`
-make             (m)  let the adapter do it; `make all`: and whatever comes
+done [STATUS]    (d)  you have done the step; STATUS, such as UNAVAILABLE, is the status of the
+                      calls that no backend has answered, or `unknown`, or `waiting`
+make             (m)  let the adapter do the step; `make all`: and all further steps
 kill N…          (k)  drop the live connections of endpoints, by number or address
-stall N…         (s)  connections to come are accepted and get no answer
-close N…              they are closed at once
-refuse N…             nobody listens there
-serve N…              they are served again
-goaway N…             tell live connections that no more requests fit (GOAWAY)
+stall N…         (s)  accept new connections, but send nothing on them
+close N…              close new connections at once
+refuse N…             stop listening, so that new connections are refused
+serve N…              serve new connections again
+goaway N…             send GOAWAY on live connections
 push FILE        (p)  serve the resources of a file, protojson or YAML
-break [lrs]      (b)  end the ADS streams, or those of load reports
-stop, resume          the control plane is out of reach, and back
-hold [TYPE…]          let responses wait: lds, rds, cds, eds, or all
-release [TYPE…]       send them again
-world            (w)  target, bootstrap, control service, endpoints
-ask              (a)  what is asked for, once more
-wait                  take no further line before something is asked for: for a script
-help             (?)  this
-quit             (q)  end it"""
+break [lrs]      (b)  end the ADS streams, or the LRS streams
+stop, resume          make the control plane unreachable, and reachable again
+hold [TYPE…]          hold back responses: lds, rds, cds, eds, or all
+release [TYPE…]       send them
+world            (w)  print target, bootstrap, control service and endpoints
+ask              (a)  print the requested step again
+wait                  read no further line before the next step (for scripts)
+help             (?)  print this list
+quit             (q)  end the session"""
 
 
 def parse(line: str) -> Command:
-    """What a line says.
+    """Parse a line.
 
     Raises:
-        BadCommand: nothing that can be done.
+        BadCommand: the line is not a valid command.
     """
     try:
         words = shlex.split(line, comments=True)
@@ -157,7 +157,7 @@ def parse(line: str) -> Command:
 
 def _nothing_more(name: str, more: Sequence[str]) -> None:
     if more:
-        raise BadCommand(f"`{name}` stands alone: what is {' '.join(more)!r}?")
+        raise BadCommand(f"`{name}` takes no argument, but got {' '.join(more)!r}.")
 
 
 def _done(_name: str, more: Sequence[str]) -> Command:
@@ -167,21 +167,22 @@ def _done(_name: str, more: Sequence[str]) -> Command:
     given = status if status in others else status.upper()
     if status and given not in {*get_args(StatusName), *others}:
         raise BadCommand(
-            f"{status!r} is no status of gRPC such as UNAVAILABLE, and neither `unknown` nor "
-            "`waiting`."
+            f"{status!r} is not a gRPC status such as UNAVAILABLE, `unknown` or `waiting`."
         )
     return Done(given)
 
 
 def _make(_name: str, more: Sequence[str]) -> Command:
     if more and [*more] != ["all"]:
-        raise BadCommand("`make` stands alone, or before `all`.")
+        raise BadCommand("`make` takes no argument, or `all`.")
     return Make(always=bool(more))
 
 
 def _endpoints(name: str, more: Sequence[str]) -> Command:
     if not more:
-        raise BadCommand(f"`{name}` which endpoint? By its number or address, as `world` has them.")
+        raise BadCommand(
+            f"`{name}` needs the number or address of an endpoint: `world` lists them."
+        )
     return ToEndpoints(name, tuple(more))
 
 
@@ -195,7 +196,7 @@ def _break(_name: str, more: Sequence[str]) -> Command:
     services = {service.value: service for service in Service}
     service, *rest = more or [Service.ADS.value]
     if rest or service.lower() not in services:
-        raise BadCommand("`break` ends the streams of `ads`, or of `lrs`.")
+        raise BadCommand("`break` takes `ads` or `lrs`: it ends the streams of that service.")
     return Break(services[service.lower()])
 
 
@@ -203,7 +204,7 @@ def _kinds(name: str, more: Sequence[str]) -> tuple[Kind, ...]:
     known = {**KINDS, **{kind.value: kind for kind in Kind}}
     for kind in more:
         if kind.lower() not in known:
-            raise BadCommand(f"`{name}` is for responses of {', '.join(KINDS)}, and not of {kind}.")
+            raise BadCommand(f"`{name}` takes the types {', '.join(KINDS)}, but got {kind!r}.")
     return tuple(known[kind.lower()] for kind in more)
 
 
@@ -256,10 +257,10 @@ _MODES: Final[Mapping[str, Mode]] = {
 
 
 async def execute(deed: Action, world: World, say: Printer) -> None:
-    """Do it, and say so.
+    """Execute a command, and print its result.
 
     Raises:
-        LookupError, ControlPlaneTrouble: it cannot be done; the message is a sentence.
+        LookupError, ControlPlaneTrouble: the command failed; the message is a sentence.
     """
     plane, script = world.plane, world.plane.script
     match deed:
@@ -270,19 +271,19 @@ async def execute(deed: Action, world: World, say: Printer) -> None:
             await _push_file(file, world, say)
         case Break(service):
             script.end_streams(service=service)
-            say(f"The streams of {service.value} were ended with UNAVAILABLE.")
+            say(f"Ended the {service.value} streams with UNAVAILABLE.")
         case HoldBack(kinds):
             script.hold(*kinds)
-            say(f"Held back are responses of {_names(script.held)}.")
+            say(f"Holding back responses of {_names(script.held)}.")
         case Release(kinds):
             script.release(*kinds)
-            say(f"Held back are responses of {_names(script.held)}.")
+            say(f"Holding back responses of {_names(script.held)}.")
         case Reach(up=True):
             await plane.resume()
-            say(f"The control plane is at {plane.address} again.")
+            say(f"The control plane is reachable again at {plane.address}.")
         case Reach():
             await plane.stop()
-            say("The control plane cannot be reached: `resume` has it come back.")
+            say("The control plane is unreachable: `resume` makes it reachable again.")
 
 
 async def _to_endpoint(what: str, number: int, endpoint: BackendEndpoint, say: Printer) -> None:
@@ -290,14 +291,14 @@ async def _to_endpoint(what: str, number: int, endpoint: BackendEndpoint, say: P
     name = f"Endpoint {number} ({endpoint.address})"
     if what == "kill":
         await endpoint.kill()
-        say(f"{name} has dropped its live connections, {live} in all; its mode stays.")
+        say(f"{name} dropped its {live} live connections; its mode is unchanged.")
     elif what == "goaway":
         endpoint.go_away()
-        say(f"{name} has sent GOAWAY over its live connections, {live} in all.")
+        say(f"{name} sent GOAWAY on its {live} live connections.")
     else:
         await endpoint.set_mode(_MODES[what])
-        more = f" Live ones stay, {live} in all: `kill {number}` drops them." if live else ""
-        say(f"{name} is to {what} connections to come.{more}")
+        more = f" {live} live connections stay: `kill {number}` drops them." if live else ""
+        say(f"{name} will {what} new connections.{more}")
 
 
 async def _push_file(file: str, world: World, say: Printer) -> None:
@@ -308,7 +309,7 @@ async def _push_file(file: str, world: World, say: Printer) -> None:
     versions = ", ".join(
         f"{kind.value} version {version}" for kind, version in push.versions.items()
     )
-    say(f"{file} is served: {versions or 'it has no resources'}.")
+    say(f"Serving {file}: {versions or 'it has no resources'}.")
 
 
 def _names(kinds: frozenset[Kind]) -> str:

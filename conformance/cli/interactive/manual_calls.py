@@ -1,7 +1,7 @@
-"""Calls that a person makes with a client of his own, as far as backends and he can tell of them.
+"""Track calls that the user makes with their own client.
 
-Where a call went, and that it was answered, is read from the backends. How one ended that no
-backend has answered only he can know: he is asked.
+The backends show where a call went and that it was answered. The user reports how a call ended that
+no backend has answered.
 """
 
 from __future__ import annotations
@@ -23,24 +23,27 @@ from conformance.world import World, waits
 from test_servers import Rpc
 
 MetadataKey = tuple[tuple[str, tuple[str | bytes, ...]], ...]
-"""By key, all its values in their order."""
+"""Pairs of a key and all its values, in order."""
 
 
 def recognize(
     planned: Sequence[PlannedCall], rows: Mapping[int, Rpc]
 ) -> tuple[dict[str, int], tuple[int, ...]]:
-    """By the id of each call that was received, its row; and the rows of more than was asked for.
+    """Match received requests with requested calls, by id, or by path and metadata.
 
     Args:
-        planned: what was asked for.
-        rows: what backends received and nobody has recognized yet, by number, the oldest first.
+        planned: the requested calls.
+        rows: requests that backends received and that match no call yet, by number, oldest first.
+
+    Returns:
+        The row number of each received call, by call id; and the rows beyond the requested calls.
     """
     found, rest, again = _by_id({call.id for call in planned}, rows)
     by_keys: dict[tuple[str, ...], list[PlannedCall]] = defaultdict(list)
     for call in planned:
         if call.id not in found:
             by_keys[_keys(call)].append(call)
-    # Those with most metadata first: a call without any is like every other.
+    # Calls with the most metadata first: a call without metadata matches every request.
     for keys in sorted(by_keys, key=len, reverse=True):
         waiting: dict[tuple[str, MetadataKey], deque[int]] = defaultdict(deque)
         for number, row in rest.items():
@@ -55,7 +58,7 @@ def recognize(
 def _by_id(
     ids: Collection[str], rows: Mapping[int, Rpc]
 ) -> tuple[dict[str, int], dict[int, Rpc], list[int]]:
-    """The rows with these ids; those without any; and those with one that another has, too."""
+    """Return the row of each id, the rows without an id, and the rows that repeat an id."""
     found: dict[str, int] = {}
     rest: dict[int, Rpc] = {}
     again = []
@@ -84,25 +87,25 @@ def _of_row(row: Rpc, keys: Collection[str]) -> MetadataKey:
 
 
 GIVEN_UP = "CANCELLED"
-"""What a backend says of a call that its client gave up, for whatever reason."""
+"""The status of a call that the client ended, for any reason, as the backend reports it."""
 
 
 class Asks(Protocol):
-    """Who asks the person; the desk is one."""
+    """Asks the user; `InteractiveSession` implements it."""
 
     async def ask(self, asked: RequestedCalls) -> str:
-        """Have it done by hand; the status that he names, or nothing."""
+        """Ask the user to do a step; return the status that they name, or nothing."""
 
 
 class ManualCalls:
-    """Calls that a person was asked for.
+    """Calls that the user was asked to make.
 
     Args:
-        asks: asks him.
-        world: whose backends receive them.
-        planned: what was asked for.
-        since: so many rows were in the ledger before.
-        began: when he was asked, by the suite's monotonic clock.
+        asks: asks the user.
+        world: the world whose backends receive the calls.
+        planned: the requested calls.
+        since: the number of rows in the ledger before the calls.
+        began: the time of the request, by the suite's monotonic clock.
     """
 
     tells_times = False
@@ -120,7 +123,7 @@ class ManualCalls:
         self._world = world
         self._planned = tuple(planned)
         self.step = 0
-        """As which he was asked for them."""
+        """The number of the step that requested the calls."""
         self._since = since
         self._began = began
         self._outcomes: dict[str, Outcome] = {}
@@ -131,22 +134,22 @@ class ManualCalls:
         self._assumed: set[str] = set()
 
     def are_open(self, status: str) -> None:
-        """Take note that he says they are; with this status those have ended that are not."""
+        """Note that the user reports open streams; the other streams ended with `status`."""
         self._says = status
 
     def are_over(self, status: str) -> None:
-        """Take note that he says they are; this is how those ended that nobody has answered."""
+        """Note that the user reports the end of all calls; unanswered calls ended with `status`."""
         self._told = status
 
     @property
     def outcomes(self) -> Sequence[Outcome]:
-        """How those ended of which that is known."""
+        """The known outcomes."""
         self.look()
         return tuple(self._outcomes.values())
 
     @property
     def given_up(self) -> frozenset[str]:
-        """Those that he was asked to cancel."""
+        """The ids of the calls that the user was asked to cancel."""
         return frozenset(self._given_up)
 
     @property
@@ -162,35 +165,35 @@ class ManualCalls:
 
     @property
     def received(self) -> int:
-        """How many of them backends have received."""
+        """The number of calls that backends have received."""
         self.look()
         return sum(call.id in self._world.calls.recognized for call in self._planned)
 
     @property
     def strays(self) -> int:
-        """How many requests came, besides, that nobody asked for."""
+        """The number of requests that backends received beyond the requested calls."""
         self.look()
         return self._strays
 
     @property
     def is_complete(self) -> bool:
-        """Whether backends have received each and let go of it, or it is open if it is to be."""
+        """Return whether backends have received all calls, and ended all but kept-open streams."""
         self.look()
         rows = [(call, self._row(call.id)) for call in self._planned]
         return all(row is not None and (call.kept_open or row.ended_at) for call, row in rows)
 
     async def complete(self, *, deadline: float) -> None:
-        """Wait until it is so, or a deadline has passed."""
+        """Wait until `is_complete`, or until the deadline."""
         if not self.is_complete:
             ledger = self._world.fleet.ledger
             come = ledger.wait(lambda _: self.is_complete, since=self._since, deadline=deadline)
             await waits.watched(come)
 
     async def begun(self, *, deadline: float) -> Sequence[OpenedStream]:
-        """The kept-open streams that are open, once it is known of each that is not how it ended.
+        """Wait until each kept-open stream is open or has a status. Return the open streams.
 
         Raises:
-            ClientUnable: he does not know how some ended.
+            ClientUnable: the user does not know the status of some streams.
         """
         while missing := await self._unopened(deadline):
             if self._says == UNKNOWN:
@@ -205,13 +208,13 @@ class ManualCalls:
         return self.opened_streams
 
     async def _unopened(self, deadline: float) -> list[str]:
-        """Those that are not open; unless he says how they ended, they have time to come."""
+        """Return the streams that are not open; wait for them if the user has named no status."""
         if not self._says:
             await self.complete(deadline=min(deadline, timing.LEDGER))
         return self._neither()
 
     def _neither(self) -> list[str]:
-        """Those that no backend has and of which nobody has said that they ended."""
+        """Return the ids of calls that no backend has received and that have no outcome."""
         self.look()
         return [
             call.id
@@ -220,15 +223,15 @@ class ManualCalls:
         ]
 
     async def __aiter__(self) -> AsyncIterator[Outcome]:
-        """Outcomes, once he says that all are over."""
+        """Yield the outcomes, once the user reports the end of all calls."""
         for outcome in await self.finished(deadline=0):
             yield outcome
 
     async def finished(self, *, deadline: float) -> tuple[Outcome, ...]:
-        """Every outcome, once he says that all are over: a person is given no deadline.
+        """Return every outcome, once the user reports the end of all calls, without a deadline.
 
         Raises:
-            ClientUnable: he does not know how some ended.
+            ClientUnable: the user does not know the status of some calls.
         """
         del deadline
         while missing := await self._missing():
@@ -241,7 +244,7 @@ class ManualCalls:
         return tuple(self._outcomes[call.id] for call in self._planned)
 
     async def _ask(self, missing: Sequence[str]) -> None:
-        """Ask how these ended; of those that he has begun, unless they end meanwhile."""
+        """Ask how calls ended; stop asking if the backends see the end of all calls."""
         if self._told is not None:
             self._told = await self._asks.ask(self._question(missing))
             return
@@ -260,7 +263,7 @@ class ManualCalls:
             await asyncio.gather(asked, ended, return_exceptions=True)
 
     async def cancel(self, *, deadline: float) -> None:
-        """Have him cancel those that have not ended."""
+        """Ask the user to cancel the calls that have not ended."""
         del deadline
         self.look()
         left = [call for call in self._planned if call.id not in self._outcomes]
@@ -268,17 +271,17 @@ class ManualCalls:
         if left:
             await self._asks.ask(
                 RequestedCalls(
-                    what=f"that {self._count(len(left))} be cancelled, by the client and not by "
-                    "its end",
+                    what=f"cancel {self._count(len(left))} in the client, without ending the "
+                    "client",
                     details=(*metadata(left),),
-                    until="they are",
+                    until="they are cancelled",
                     is_step=False,
                 )
             )
             self._take([call.id for call in left], GIVEN_UP)
 
     def look(self) -> None:
-        """See which of them the backends have received by now, and how those ended."""
+        """Match the requests that backends have received by now, and note how they ended."""
         recognized, rows = self._world.calls.recognized, self._world.fleet.ledger.rpcs
         taken = {*recognized.values()}
         fresh = {
@@ -291,7 +294,7 @@ class ManualCalls:
             self._strays = len(strays)
         for call in self._planned:
             row = self._row(call.id)
-            if row is not None and call.id in self._assumed:  # it has come after his word
+            if row is not None and call.id in self._assumed:  # it came after the user's report
                 self._assumed.remove(call.id)
                 del self._outcomes[call.id]
             if row is None or row.status in {None, GIVEN_UP} or call.id in self._outcomes:
@@ -306,7 +309,7 @@ class ManualCalls:
             )
 
     async def _missing(self) -> list[str]:
-        """Those of which nobody knows how they ended, once what has come has been answered."""
+        """Return the calls with an unknown outcome, after received calls were answered."""
         if self._told is not None and not self._all_answered():
             ledger = self._world.fleet.ledger
             come = ledger.wait(
@@ -317,17 +320,18 @@ class ManualCalls:
         return [call.id for call in self._planned if call.id not in self._outcomes]
 
     def _all_answered(self) -> bool:
-        """Whether none of those that came is under way."""
+        """Return whether no received call is in progress."""
         self.look()
         rows = (self._row(call.id) for call in self._planned)
         return all(row is None or row.ended_at is not None for row in rows)
 
     def _question(self, missing: Sequence[str]) -> RequestedCalls:
-        """What to ask of those whose end nobody knows."""
+        """Return the question about calls whose end is unknown."""
         if self._told is None:
             return RequestedCalls(
-                what=f"that {self._count(len(missing))} come to an end, which you have begun",
-                until="they have; it goes on by itself when backends have answered all of them",
+                what=f"wait for the end of {self._count(len(missing))}, which you started",
+                until="they have ended; the scenario continues on its own when backends have "
+                "answered all of them",
                 wants_status=True,
                 is_step=False,
             )
@@ -335,21 +339,21 @@ class ManualCalls:
 
     def _how_ended(self, missing: Sequence[str]) -> RequestedCalls:
         return RequestedCalls(
-            what=f"how {self._count(len(missing))} ended that no backend has answered",
-            until="you have named their status, or `waiting` of streams that have none; or make "
-            "them, and say `done` again",
+            what=f"report how {self._count(len(missing))} ended that no backend has answered",
+            until="you have named their status, or `waiting` for streams without a status; or make "
+            "the calls, and type `done` again",
             wants_status=True,
             is_step=False,
         )
 
     def _nobody_knows(self, missing: Sequence[str]) -> Unsupported:
         return Unsupported(
-            f"nobody knows how {self._count(len(missing))} ended that were made by hand and that "
-            "no backend has answered"
+            f"no backend answered {self._count(len(missing))}, and the user did not see how they "
+            "ended"
         )
 
     def _count(self, some: int) -> str:
-        """So many of them, as he knows them."""
+        """Return a number of calls in words, such as "2 of the 5 calls of step 1"."""
         every = len(self._planned)
         if some < every:
             return f"{some} of the {every} calls of step {self.step}"

@@ -34,7 +34,7 @@ FILE_VARIABLE: Final = "GRPC_XDS_BOOTSTRAP"
 TARGET: Final = f"xds:///{LISTENER}"
 
 _MOST: Final = 40
-"""Endpoints that a table has."""
+"""The most endpoints that a table lists."""
 
 _Place = tuple[str, str, str, str]
 
@@ -44,21 +44,21 @@ _HEADS: Final = ("", "address", "mode", "live", "cluster", "locality", "priority
 def places(
     world: World, *, control: str, bootstrap: Path, adapter: str, knobs: Mapping[str, int]
 ) -> list[str]:
-    """Where the parts of a world are, how a client finds them, and how it is to be set."""
+    """Return the addresses of a world's servers, and the settings for a client."""
     process = world.process
-    # Of `--env` the user knows the values, and a transcript of his terminal need not have them.
+    # The user knows the values of `--env`; a transcript of the terminal should not contain them.
     beside = dict.fromkeys((name for name in world.environment if name != VARIABLE), "…")
     told = [
         ("target", TARGET),
         ("bootstrap", world.environment[VARIABLE]),
-        ("a file", f"{FILE_VARIABLE}={bootstrap}"),
+        ("in a file", f"{FILE_VARIABLE}={bootstrap}"),
         (
             "variables",
             " ".join(f"{k}={v}" for k, v in {**process.prepared.environment, **beside}.items()),
         ),
         ("knobs", " ".join(f"{name}={value}" for name, value in knobs.items())),
         ("xds", world.plane.address),
-        ("control", f"{control}, as fake_control_plane/control.proto has it"),
+        ("control", f"{control}, see fake_control_plane/control.proto"),
         ("adapter", adapter),
         ("client pid", f"{process.pid}"),
         ("suite pid", f"{os.getpid()}"),
@@ -67,7 +67,7 @@ def places(
 
 
 def endpoints(world: World) -> list[str]:
-    """A table of the endpoints: number, address, mode, and where EDS has each."""
+    """Return a table of the endpoints: number, address, mode, and place in EDS."""
     members = list(world.registry)
     if not members:
         return ["  no endpoints yet"]
@@ -85,10 +85,10 @@ def endpoints(world: World) -> list[str]:
 
 
 def numbered(world: World, named: Iterable[str]) -> list[tuple[int, BackendEndpoint]]:
-    """The endpoints of these numbers or addresses, each with its number.
+    """Return the endpoints of these numbers or addresses, each with its number.
 
     Raises:
-        LookupError: there is none; the message is a sentence.
+        LookupError: no such endpoint; the message is a sentence.
     """
     members = list(world.registry)
     known = {f"{number}": number for number in range(1, len(members) + 1)}
@@ -96,14 +96,14 @@ def numbered(world: World, named: Iterable[str]) -> list[tuple[int, BackendEndpo
     found = []
     for name in named:
         if name not in known:
-            there = f"there are 1 to {len(members)}" if members else "there are none yet"
-            raise LookupError(f"There is no endpoint {name}: {there}, as `world` has them.")
+            there = f"`world` lists 1 to {len(members)}" if members else "there are none yet"
+            raise LookupError(f"There is no endpoint {name}: {there}.")
         found.append((known[name], members[known[name] - 1]))
     return found
 
 
 def _places(world: World) -> dict[str, list[_Place]]:
-    """By address, each place that EDS has for it now, or that a name is to resolve to."""
+    """Return the places of each address in EDS now, or in the DNS names of clusters."""
     found: dict[str, list[_Place]] = defaultdict(list)
     for name, packed in world.plane.snapshots.seen_by(None).of(Kind.ENDPOINTS).items():
         with suppress(DecodeError):  # a scenario may serve bytes that are no endpoints
@@ -118,7 +118,7 @@ def _places(world: World) -> dict[str, list[_Place]]:
 
 
 def _add(found: dict[str, list[_Place]], name: str, place: LocalityLbEndpoints) -> None:
-    """Put a locality's endpoints where they belong: by cluster, locality, priority and weight."""
+    """Add a locality's endpoints with their cluster, locality, priority and weight."""
     locality = "/".join(
         part
         for part in (place.locality.region, place.locality.zone, place.locality.sub_zone)
@@ -146,10 +146,10 @@ def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
 
 
 class Printer(Protocol):
-    """Says a line, or several; `style` is a name such as "bold" that a terminal may follow."""
+    """Prints one or more lines; `style` is a name such as "bold", for a terminal."""
 
     def __call__(self, words: str, style: str = "") -> None:
-        """Say it."""
+        """Print."""
 
 
 _ONE_BY_ONE: Final = 8
@@ -237,7 +237,7 @@ class EventFeed:
         return False
 
     def _number(self, endpoint: str) -> str:
-        """Which endpoint, by the number that tables have, with its address."""
+        """Return the endpoint's number in tables, and its address."""
         for number, member in enumerate(self._world.registry, start=1):
             if member.id == endpoint:
                 return f"{number} {member.address}"
@@ -251,8 +251,8 @@ class _Burst:
     """Print the first events of a kind that may come by hundreds, and count the rest.
 
     Args:
-        what: they are, in the plural.
-        line: tells one, with its moment.
+        what: the kind of event, in the plural.
+        line: prints an event with its time.
     """
 
     def __init__(self, what: str, line: Callable[[float, str, str], None]) -> None:
@@ -264,7 +264,7 @@ class _Burst:
         self._timer: asyncio.TimerHandle | None = None
 
     def tell(self, at: float, text: str, key: str) -> None:
-        """Tell one, which counts under this key, or count it."""
+        """Print an event, or count it under its key."""
         self._count += 1
         self._last = at
         if self._count <= _ONE_BY_ONE:
@@ -287,7 +287,7 @@ class _Burst:
 
 
 def _load(event: LoadRequest) -> str:
-    """What a load report tells that is not zero."""
+    """Return the nonzero load of a report."""
     told = []
     for load in event.clusters:
         issued = sum(place.issued for place in load.localities)
@@ -302,7 +302,7 @@ _LONGEST: Final = 1 << 16
 
 
 class InputLines:
-    """What a person or a script says.
+    """The lines of standard input, from a user or a script.
 
     If standard input is neither a terminal nor a pipe nor a file, no line comes, and the input does
     not end.
@@ -318,7 +318,7 @@ class InputLines:
         self._over = False
 
     async def __aiter__(self) -> AsyncIterator[str]:
-        """Each line, until the last."""
+        """Yield each line, until the end of input."""
         number = self._number
         if number is None:
             await asyncio.Event().wait()
@@ -370,7 +370,7 @@ def _standard_input() -> int | None:
 
 @contextmanager
 def signals_handled(handle: Callable[[], None]) -> Iterator[None]:
-    """Have signals that tell a command to end tell this alone, for the length of a block."""
+    """Handle SIGINT and SIGTERM by `handle` alone, for the length of a block."""
     loop = asyncio.get_running_loop()
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = {number: signal.getsignal(number) for number in numbers}

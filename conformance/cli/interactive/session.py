@@ -1,7 +1,7 @@
-"""The desk at which a person has a world: tells it, hears commands, asks for calls.
+"""Show a world to the user, read commands, and request calls.
 
-Either a scenario goes on step by step, each by the person's hand or by the adapter's; or the
-adapter does all of it, and the world is kept up at its end (``--hold``).
+Either the scenario runs step by step, and the user or the adapter does each step; or the adapter
+does all steps, and the world is kept up at the end of the scenario (``--hold``).
 """
 
 from __future__ import annotations
@@ -52,26 +52,26 @@ from conformance.world.pending_calls import CallDriver, Caller, Started
 from conformance.xds_config.bootstrap import VARIABLE
 from fake_control_plane import ControlPlaneTrouble
 
-_LEFT: Final = "the scenario was left before it had decided this"
+_LEFT: Final = "the user ended the scenario before it decided this"
 
 
 class _Reply(msgspec.Struct, frozen=True):
-    """What becomes of something that was asked for: who does it, and a status that was named."""
+    """The user's reply to a requested step: who does it, and the status of its calls."""
 
     by_hand: bool
     status: str = ""
     step: int = 0
-    """As which it was asked for; 0: as none."""
+    """The number of the step; 0: no step of its own."""
 
 
 class InteractiveSession(Interaction):
-    """Where the person is. It has one world after another on it.
+    """A session with a user, for one world after another.
 
     Args:
-        say: tells him something.
-        adapter: what does what he does not do himself, by name.
-        folder: for files that are told of; it lasts as long as the command.
-        is_for_steps: whether the scenario asks him; else he has the world at its end alone.
+        say: prints to the user.
+        adapter: the name of the client that does the steps which the user leaves to it.
+        folder: for files whose paths are printed; it exists until the command ends.
+        is_for_steps: whether the user does steps; if not, the user gets the world at its end only.
     """
 
     def __init__(self, say: Printer, *, adapter: str, folder: Path, is_for_steps: bool) -> None:
@@ -95,31 +95,31 @@ class InteractiveSession(Interaction):
         self._table: list[str] = []
         self._files = 0
         self.steps: list[Step] = []
-        """What was asked for, and who did it, in that order."""
+        """The steps so far, with who did each, in order."""
 
-    # What a world and its scenario see of it.
+    # The interface to a world and its scenario.
 
     @property
     def driver(self) -> CallDriver | None:
-        """Who makes calls in the adapter's place; None: it makes all of them."""
+        """The driver of calls in place of the adapter; None: the adapter makes all calls."""
         return self if self._is_for_steps else None
 
     @property
     def has_had_a_world(self) -> bool:
-        """Whether one came up."""
+        """Return whether a world came up."""
         return self._world is not None
 
     def wants(self, knobs: Mapping[str, int]) -> None:
-        """Take note of what the scenario would have a client's knobs be."""
+        """Note the settings that the scenario requests of a client."""
         self._knobs = knobs
 
     @asynccontextmanager
     async def at(self, world: World, decide: Callable[[], Record]) -> AsyncIterator[None]:
-        """Have a world on it for the length of a block.
+        """Give the user a world for the length of a block.
 
         Args:
-            world: which.
-            decide: what is decided by now.
+            world: the world of the scenario.
+            decide: returns the record of what is decided so far.
         """
         # Slow to load, and no other run needs it.
         from fake_control_plane.control import ControlServer  # noqa: PLC0415
@@ -138,12 +138,12 @@ class InteractiveSession(Interaction):
                 yield
 
     async def keep_up(self, record: Record) -> None:
-        """Tell what was decided, and keep the world up until the person has had enough of it.
+        """Print the decisions, and keep the world up until the user is done.
 
-        A signal that tells a command to end ends this alone.
+        SIGINT and SIGTERM end only this wait, not the command.
         """
         with signals_handled(self._go_on.set):
-            # Whoever reads it may answer at once.
+            # A reader may answer as soon as the text is printed.
             self._tell_end(record)
             self._is_asking.set()
             if self._is_for_steps:
@@ -154,45 +154,45 @@ class InteractiveSession(Interaction):
                 await self._go_on.wait()
 
     def signed(self, record: Record) -> Record:
-        """The record, by the name of whoever made its calls."""
+        """Return the record with the name of the client that made the calls."""
         return steps.signed(record, self.steps, self._adapter)
 
     def so_far(self) -> list[tuple[str, str]]:
-        """What was decided by now, in lines with their styles."""
+        """Return what is decided so far, as lines with their styles."""
         if self._decide is None:
             return []
         return steps.summary(self._decide(), self.steps, self._adapter)
 
-    # Hands.
+    # Steps of the scenario.
 
     def opened(self, channel: str, target: str, environment: Mapping[str, str | None]) -> None:
-        """Take note of where a channel goes, and what its process is given besides."""
+        """Note the target of a channel, and the extra environment of its process."""
         self._places[channel] = CallSite(channel, target, environment)
 
     def caller(self, channel: Channel, name: str, *, beside: bool) -> Caller:
-        """Who makes the next calls on a channel: whoever the person says."""
+        """Return a caller that asks the user who makes the next calls on a channel."""
         return _Caller(self, channel, self._places[name], beside=beside)
 
     async def leave_to_adapter(self, what: str) -> None:
-        """Ask whether the adapter may do what a person's own client cannot be asked for.
+        """Ask whether the adapter may do a step that the user's own client cannot do.
 
         Raises:
-            ClientUnable: it may not.
+            ClientUnable: the user declined.
         """
-        until = "you want it to be left open: what rests on it is not decided then"
+        until = "you leave it open: then the clauses that depend on it are not decided"
         if (
             await self._choose(RequestedCalls(what=what, until=until, is_for_adapter=True))
         ).by_hand:
-            raise Unsupported(f"of a client that is driven by hand nobody can tell {what}")
+            raise Unsupported(f"only an adapter can provide {what}, and the user left it open")
 
     async def ask(self, asked: RequestedCalls) -> str:
-        """Have something done that only the person can do now; the status that he names.
+        """Ask for a step that only the user can do now; return the status that they name.
 
         Raises:
-            ScenarioLeft: he leaves instead.
+            ScenarioLeft: the user quits.
         """
         while not (reply := await self._ask(asked)).by_hand:
-            self._say(f"{self._adapter} cannot do that: you have begun it by hand.", "yellow")
+            self._say(f"{self._adapter} cannot do that: your client started it.", "yellow")
         return reply.status
 
     async def calls(
@@ -204,11 +204,11 @@ class InteractiveSession(Interaction):
         pace: float | None,
         beside: bool,
     ) -> ManualCalls | None:
-        """Ask for calls; those that the person makes, or None: the adapter is to make them.
+        """Ask who makes calls; return the user's calls, or None if the adapter must make them.
 
         Raises:
-            ClientRefused: his client NACKed what was served first.
-            ScenarioLeft: he leaves instead.
+            ClientRefused: the user's client NACKed the first configuration.
+            ScenarioLeft: the user quits.
         """
         world = self._there
         self._files += 1
@@ -236,11 +236,11 @@ class InteractiveSession(Interaction):
         elif all(call.kept_open for call in planned):
             made.are_open(reply.status)
         if strays := made.strays:
-            self._say(f"{strays} more requests came than were asked for: they count for nothing.")
+            self._say(f"Backends received {strays} requests too many: they are ignored.")
         return made
 
     async def _choose(self, asked: RequestedCalls) -> _Reply:
-        """Ask, unless the adapter does all, and note who does it."""
+        """Ask who does a step, unless the adapter does all, and note the reply."""
         if self._always:
             self._say(f"step {len(self.steps) + 1}, {self._adapter}: {asked.what}", "bold")
             reply = _Reply(by_hand=False)
@@ -263,10 +263,10 @@ class InteractiveSession(Interaction):
                 self._pending = None
                 self._is_asking.clear()
 
-    # What the person says.
+    # Commands of the user.
 
     async def _hear(self) -> None:
-        """Do what he says, line by line, until there is no more."""
+        """Execute the user's commands, line by line, until the input ends."""
         self._lines = InputLines()
         async for line in self._lines:
             try:
@@ -295,7 +295,7 @@ class InteractiveSession(Interaction):
                 await commands.execute(command, self._there, self._say)
 
     async def _answer(self, command: Done | Make | Wait) -> None:
-        """Answer what is asked for now; a script's answer is for what is asked for next."""
+        """Answer the requested step; an answer from a script waits for the next step."""
         assert self._lines is not None, "heard"
         if self._pending is None and not self._lines.is_terminal:
             await self._is_asking.wait()
@@ -311,20 +311,20 @@ class InteractiveSession(Interaction):
             else:
                 future.set_result(_Reply(by_hand=False))
         elif not self._always:
-            self._say("Nothing is asked for just now: `world` tells what there is.", "yellow")
+            self._say("No step waits for you now: `world` shows the servers.", "yellow")
 
     def _leave(self) -> None:
-        """Go as soon as the scenario asks for something, or is over."""
+        """End the session at the next step, or at the end of the scenario."""
         self._has_left = True
         self._go_on.set()
         if self._pending is not None and not self._pending[1].done():
             self._pending[1].set_exception(ScenarioAbandoned(_LEFT))
 
-    # What he is told.
+    # Output.
 
     @property
     def _there(self) -> World:
-        assert self._world is not None, "a world is on it"
+        assert self._world is not None, "a world is up"
         return self._world
 
     def _tell_places(self) -> None:
@@ -345,15 +345,15 @@ class InteractiveSession(Interaction):
 
     def _tell_pending(self) -> None:
         if self._pending is None:
-            self._say("Nothing is asked for just now.")
+            self._say("No step waits for you now.")
             return
         self._tell_ask(self._pending[0])
         if self._under_way is not None:
-            self._say(f"  so far     {self._under_way.received} have come")
+            self._say(f"  so far     backends received {self._under_way.received}")
 
     def _tell_ask(self, asked: RequestedCalls) -> None:
         self._tell_endpoints()
-        head = f"step {len(self.steps) + 1}" if asked.is_step else "besides"
+        head = f"step {len(self.steps) + 1}" if asked.is_step else "also"
         self._say(f"{head}: {asked.what}", "bold")
         for head, text in asked.details:
             self._say(f"  {head:<10} {text}")
@@ -362,26 +362,26 @@ class InteractiveSession(Interaction):
 
     async def _tell_complete(self, made: ManualCalls) -> None:
         await made.complete(deadline=math.inf)
-        self._say("All of them have come: `done` goes on.", "cyan")
+        self._say("Backends received all of them: type `done` to continue.", "cyan")
 
     def _tell_end(self, record: Record) -> None:
-        ways = "`quit` or Ctrl-C ends it."
+        ways = "`quit` or Ctrl-C ends the session."
         if self._is_for_steps:
             for line, style in steps.summary(record, self.steps, self._adapter):
                 self._say(line, style)
         else:
-            ways = "Press Enter, or send SIGINT or SIGTERM, to go on."
-            self._say(f"{record.scenario} is held.")
+            ways = "Press Enter, or send SIGINT or SIGTERM, to continue."
+            self._say(f"{record.scenario}: the servers stay up.")
             self._tell_places()
             for decision in record.decisions:
                 self._say(f"  {decision.verdict.value:<11} {decision.clause}: {decision.saw}")
         self._tell_endpoints(anew=not self._is_for_steps)
         if not self._has_left:
-            self._say(f"The world is up, and `help` lists what can be done to it. {ways}")
+            self._say(f"The servers are up: `help` lists the commands. {ways}")
 
     @asynccontextmanager
     async def _meanwhile(self, *doings: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-        """Do these for the length of a block; where one fails, nobody is there any more."""
+        """Run tasks for the length of a block; if a task fails, end the session."""
 
         async def done(doing: Coroutine[Any, Any, None]) -> None:
             try:
@@ -398,7 +398,7 @@ class InteractiveSession(Interaction):
 
 
 class _Caller:
-    """Makes calls on a channel: by the person's hand, or by the adapter."""
+    """Makes calls on a channel, by the user's client or by the adapter."""
 
     def __init__(
         self, interactive: InteractiveSession, channel: Channel, place: CallSite, *, beside: bool
@@ -410,7 +410,7 @@ class _Caller:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the channel is."""
+        """Return whether the channel is closed."""
         return self._channel.is_closed
 
     async def start_calls(
@@ -420,7 +420,7 @@ class _Caller:
         concurrency: int | None = None,
         pace: float | None = None,
     ) -> Started:
-        """Ask, and begin them."""
+        """Ask who makes the calls, and start them."""
         made = await self._interactive_session.calls(
             calls, self._place, concurrency=concurrency, pace=pace, beside=self._beside
         )

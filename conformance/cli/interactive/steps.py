@@ -21,11 +21,11 @@ class RequestedCalls(msgspec.Struct, frozen=True, kw_only=True):
     """Something that the scenario wants to be done."""
 
     what: str
-    """In a sentence that has no end."""
+    """The step, as the start of a sentence."""
     details: tuple[tuple[str, str], ...] = ()
     """Details of the step, each with a heading."""
     until: str
-    """What is so when it is done."""
+    """The condition that ends the step."""
     wants_status: bool = False
     """True if the suite needs the status of calls that no backend has answered."""
     is_step: bool = True
@@ -34,9 +34,9 @@ class RequestedCalls(msgspec.Struct, frozen=True, kw_only=True):
     """True if only an adapter can do it."""
 
     def keys(self, adapter: str) -> str:
-        """What may be answered."""
+        """Return the possible replies."""
         if self.is_for_adapter:
-            return f"`make`: {adapter} does it, of its own client · `done`: leave it open"
+            return f"`make`: {adapter} does it with its own client · `done`: leave it open"
         if self.wants_status:
             return "`done STATUS`, such as `done UNAVAILABLE` · `done unknown`: leave it open"
         return f"`done`: you have done it · `make`: {adapter} does it · `help`"
@@ -48,12 +48,12 @@ class CallSite(msgspec.Struct, frozen=True):
     channel: str
     target: str
     environment: Mapping[str, str | None] = {}
-    """What the process of the channel is given besides; None: what is taken from it."""
+    """Extra environment variables of the channel's process; None removes a variable."""
     is_known: bool = False
     """True if calls were requested there before."""
 
     def words(self) -> str:
-        """The channel, and what its process has that others have not."""
+        """Return the channel and its target, and how its process differs from others."""
         beside = [
             f"without {name}" if value is None else f"with {name}={value}"
             for name, value in self.environment.items()
@@ -74,19 +74,17 @@ def calls(
     """Return a step that asks the user to make calls.
 
     Args:
-        planned: which.
-        place: where.
+        planned: the calls.
+        place: the channel.
         concurrency: the number of calls at once.
         pace: or the seconds from one call to the next.
-        file: where all of them are.
-        beside: whether the scenario goes on as soon as they are under way.
+        file: the file that lists all calls.
+        beside: whether the scenario continues as soon as the calls are in progress.
     """
     first, *more = planned
     streams = "open stream" if first.kept_open else "call"
     what = f"{len(planned)} {streams}{'s' if more else ''} on {place.words()}"
-    details = (
-        [] if place.is_known else [("channel", "a new one: keep it and its process to the end")]
-    )
+    details = [] if place.is_known else [("channel", "new: keep it and its process until the end")]
     details += [("path", _path(first, planned)), *metadata(planned)]
     details += [("deadline", _deadlines(planned))]
     if any(call.wait_for_ready for call in planned):
@@ -97,14 +95,14 @@ def calls(
     each = "each" if more else "it"
     until = f"{each} has ended"
     if first.kept_open:
-        until = f"{each} is open, or has ended; then say how: `done UNAVAILABLE`"
+        until = f"{each} is open, or has ended; then name the status: `done UNAVAILABLE`"
     if beside and not first.kept_open:
-        until = "they are under way: what the scenario does next comes while they wait"
+        until = "they are in progress: the scenario continues while they wait"
     return RequestedCalls(what=what, details=tuple(details), until=until)
 
 
 def metadata(planned: Sequence[PlannedCall]) -> list[tuple[str, str]]:
-    """A row for each key: its value, or how many different ones there are."""
+    """Return a row for each key: its value, or the number of different values."""
     rows = []
     for key in dict.fromkeys(key for call in planned for key, _ in call.metadata):
         values = [
@@ -121,7 +119,7 @@ def metadata(planned: Sequence[PlannedCall]) -> list[tuple[str, str]]:
 
 
 def as_rows(planned: Sequence[PlannedCall]) -> bytes:
-    """The calls as a file of JSON: what a program of the person reads to make them."""
+    """Return the calls as JSON, for a program of the user that makes them."""
     rows = [
         {
             "path": call.path,
@@ -168,7 +166,7 @@ _STYLES: Final = {Verdict.FAIL: "red", Verdict.PASS: "green"}
 
 
 class Step(msgspec.Struct, frozen=True):
-    """Something that the scenario asked for, and who did it."""
+    """A step of the scenario, and who did it."""
 
     what: str
     by: str
@@ -192,8 +190,8 @@ def signed(record: Record, steps: Iterable[Step], adapter: str) -> Record:
 
 
 def summary(record: Record, steps: Sequence[Step], adapter: str) -> list[tuple[str, str]]:
-    """Lines, each with the style that a terminal may give it."""
-    lines = [("", ""), (f"{record.scenario}: what was decided", "bold")]
+    """Return the lines of the summary, each with its style on a terminal."""
+    lines = [("", ""), (f"{record.scenario}: decisions", "bold")]
     lines += [
         (f"  step {number}, {step.by}: {step.what}", "") for number, step in enumerate(steps, 1)
     ]
@@ -201,21 +199,19 @@ def summary(record: Record, steps: Sequence[Step], adapter: str) -> list[tuple[s
         lines.append(("  no call was made", ""))
     two = is_of_two(steps)
     if two:
-        words = (
-            f"What was seen is of two clients, yours and {adapter}: nothing is decided of either."
-        )
+        words = f"Two clients made the calls, yours and {adapter}: no verdict for either client."
         lines.append((f"  {words}", "yellow"))
     elif steps and steps[0].by == BY_HAND:
-        words = "Where calls went is read from the backends; how those ended that none has answered"
-        lines.append((f"  {words} is what you said. Judged by what {adapter} states.", ""))
+        words = "The backends show where calls went; you reported how unanswered calls ended."
+        lines.append((f"  {words} Judged by the manifest of {adapter}.", ""))
     looks: dict[tuple[str, Verdict], list[Decision]] = {}
     for decision in record.decisions:
         looks.setdefault((decision.clause, decision.verdict), []).append(decision)
     for (clause, verdict), (first, *more) in looks.items():
         is_open = two or verdict in _UNDECIDED
         word, style = ("open", "") if is_open else (verdict.value, _STYLES.get(verdict, ""))
-        also = f" (and {len(more)} more times so)" if more else ""
+        also = f" (and {len(more)} more times)" if more else ""
         lines.append((f"  {word:<5} {clause}: {first.saw}{also}", style))
         if first.wanted and verdict is Verdict.FAIL and not is_open:
-            lines.append((f"        wanted: {first.wanted}", ""))
+            lines.append((f"        expected: {first.wanted}", ""))
     return lines

@@ -108,12 +108,12 @@ def test_what_may_be_said(
         (HELLO + HELLO, "request 0 was not asked, or has been answered"),
         (HELLO.replace(b'"id":0', b'"id":2'), "request 2 is not answered so"),
         (error("9"), "request 9 was not asked"),
-        (finished("c"), "call c was not asked for"),
-        (finished("a") + finished("a"), "call a was not asked for, or has finished"),
+        (finished("c"), "call c was not requested"),
+        (finished("a") + finished("a"), "call a was not requested, or has already finished"),
         (finished("a") + done(3), "calls of request 3 have not finished"),
-        (error("3") + finished("a"), "call a was not asked for, or has finished"),
-        (b'{"type":"opened","call":"z","hostname":"h","at":1}\n', "call z was not asked for"),
-        (state(8), "nobody watches channel 8"),
+        (error("3") + finished("a"), "call a was not requested, or has already finished"),
+        (b'{"type":"opened","call":"z","hostname":"h","at":1}\n', "call z was not requested"),
+        (state(8), "channel 8 is not watched"),
     ],
 )
 def test_babble(conversation: Conversation, data: bytes, why: str) -> None:
@@ -254,9 +254,9 @@ def test_what_is_asked_of_version_1_has_no_field_of_version_2() -> None:
     ("data", "why"),
     [
         (update(1, 5) + done(1) + update(1, 5) + update(1, 6) + update(2, 7), None),
-        (update(3, 5), "no policy 3 was to be registered"),
-        (error("1") + update(1, 5), "no policy 1 was to be registered"),
-        (update(1, 5) + update(2, 5), "instance 5 is one of policy 1"),
+        (update(3, 5), "policy 3 was not registered by the suite"),
+        (error("1") + update(1, 5), "policy 1 was not registered by the suite"),
+        (update(1, 5) + update(2, 5), "instance 5 belongs to policy 1"),
     ],
 )
 def test_updates_of_policies(data: bytes, why: str | None) -> None:

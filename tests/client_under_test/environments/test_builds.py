@@ -93,7 +93,7 @@ def test_a_build_that_does_not_say_what_it_reads_runs_each_time(tmp_path: Path) 
     assert times_made(tmp_path) == 2
     assert second.command == first.command, "by its content it is the same"
     (note,) = second.notes
-    assert "does not list what the build reads ([build] sources)" in note
+    assert "does not list the files that the build reads; list them in `sources`" in note
 
 
 @pytest.mark.parametrize(

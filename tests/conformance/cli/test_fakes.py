@@ -37,8 +37,20 @@ CLAUSES = {"A42-RING-04", "A42-RING-09"}
             r"says that call-0 started 3\d\d\d\.\d+ s after it said so: take every time from one",
         ),
         ("crasher", "fail", "crashed", 1, "died by SIGABRT; its stderr ends:\na last word"),
-        ("exiter", "fail", "exited", 1, "exited with code 3 though nobody had asked it to"),
-        ("breeder", "fail", "exited", 1, "exited with code 3 though nobody had asked it to"),
+        (
+            "exiter",
+            "fail",
+            "exited",
+            1,
+            "exited with code 3, but the suite had not asked it to exit",
+        ),
+        (
+            "breeder",
+            "fail",
+            "exited",
+            1,
+            "exited with code 3, but the suite had not asked it to exit",
+        ),
         (
             "quitter",
             "error",
@@ -83,7 +95,10 @@ async def test_verdict(
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("stillborn", "exited with code 1 though nobody had asked it to; its stderr ends:"),
+        (
+            "stillborn",
+            "exited with code 1, but the suite had not asked it to exit; its stderr ends:",
+        ),
         ("old-contract", "speaks version 99 of the contract, this suite version 1"),
         ("mute", "did not say hello within 4.5 s"),
         ("unwilling", "the adapter refused `hello`: a library is missing"),

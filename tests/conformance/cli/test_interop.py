@@ -69,5 +69,5 @@ async def test_who_reports_what_the_backends_did_not_count_lies(xdspec: Any) -> 
 async def test_the_user_is_asked_for_the_command(xdspec: Any) -> None:
     ended = await xdspec.run("run", "interop", "--env", "XDSPEC_INTEROP_CLIENT=")
     assert ended.code == 4
-    assert ended.err.startswith("xdspec: client interop wants to be told the command of a stock")
+    assert ended.err.startswith("xdspec: client interop needs the command of a stock")
     assert "--env XDSPEC_INTEROP_CLIENT=..." in ended.err

@@ -27,7 +27,7 @@ PROMISED = 2.0
 """Seconds in which an interrupted command must be over."""
 
 CLIENT = Path(__file__).with_name("plain_client.py")
-UP = "The world is up"
+UP = "The servers are up"
 
 ENDPOINTS = """
 "@type": type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment
@@ -113,7 +113,7 @@ def calls_of(file: str) -> list[dict[str, Any]]:
 
 def decided(said: str) -> dict[str, str]:
     """By clause, the word that the summary has."""
-    summary = said.partition("what was decided")[2]
+    summary = said.partition(": decisions\n")[2]
     rows = re.findall(r"^  (\w+) +(A\d+-[A-Z]+-\d+): ", summary, re.MULTILINE)
     return {clause: word for word, clause in rows}
 
@@ -125,7 +125,7 @@ async def test_a_client_started_by_hand(started: Started) -> None:
         async with client(bootstrap) as make:
             calls = calls_of(file := await person.found(r"file       (\S+)"))
             assert await make(file) == {"OK": len(calls)}
-            await person.until("All of them have come")
+            await person.until("Backends received all of them")
             person.say("done")
             await person.until(UP)
         ended = await person.quit()
@@ -177,11 +177,11 @@ async def test_streams_that_are_opened_and_cancelled_by_hand(started: Started, w
         bootstrap = await person.found(r"GRPC_XDS_BOOTSTRAP=(\S+)")
         async with client(bootstrap) as make:
             async for line in through(person, make, answer):
-                if re.match(r"besides: that the call of step \d+ be cancelled", line):
+                if re.match(r"also: cancel the call of step \d+ in the client", line):
                     which = await person.found(r"  metadata   session: (\S+)")
                     assert await make(f"cancel session {which}") == {"CANCELLED": 1}
                     person.say("done")
-                if re.match(r"besides: how the .* of step \d+ ended that no backend", line):
+                if re.match(r"also: report how the .* of step \d+ ended that no backend", line):
                     asked += 1
                     person.say(f"done {statuses[-1] or 'DEADLINE_EXCEEDED'}")
         ended = await person.quit()
@@ -240,7 +240,7 @@ async def test_nothing_is_decided_of_two_clients(started: Started) -> None:
             await person.until(UP)
         ended = await person.quit()
         assert ended.code == 0
-        assert "of two clients" in ended.out
+        assert "Two clients made the calls" in ended.out
         assert set(decided(ended.out).values()) == {"open"}
 
 
@@ -248,9 +248,9 @@ async def test_nothing_is_decided_of_two_clients(started: Started) -> None:
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ("done unknown", "nobody knows how the 60 calls of step 1 ended"),
+        ("done unknown", "no backend answered the 60 calls of step 1"),
         ("done UNAVAILABLE", "never opened a stream to the control plane"),
-        ("quit", "left before it had decided"),
+        ("quit", "ended the scenario before it decided"),
     ],
 )
 async def test_what_nobody_has_done_is_open(started: Started, said: str, words: str) -> None:
@@ -295,7 +295,7 @@ async def test_what_is_done_to_the_world(started: Started, tmp_path: Path) -> No
             row[:2] for row in lines if len(row) > 4 and row[2:5] == ["SERVE", "1", "cluster"]
         ]
         person.say(f"stall {number}")
-        await person.until(f"Endpoint {number} ({address}) is to stall connections to come")
+        await person.until(f"Endpoint {number} ({address}) will stall new connections")
         person.say("world")
         await person.until(f"{number}  {address}  STALL  1")
         person.say(f"kill {address}")
@@ -306,8 +306,8 @@ async def test_what_is_done_to_the_world(started: Started, tmp_path: Path) -> No
         await person.until("none.yaml: cannot be read")
         (tmp_path / "eds.yaml").write_text(ENDPOINTS.replace("PORT", address.split(":")[1]))
         person.say("hold eds", f"push {tmp_path}/eds.yaml")
-        await person.until("Held back are responses of eds")
-        await person.until("is served: endpoints version 2")
+        await person.until("Holding back responses of eds")
+        await person.until("eds.yaml: endpoints version 2")
         person.say("release")
         await person.until("endpoints version 2 [cluster] sent on stream 1")
         await person.until("ACK of version 2")
@@ -347,7 +347,7 @@ async def test_what_the_client_refuses_ends_the_scenario(started: Started, tmp_p
         bootstrap = await person.found(r"GRPC_XDS_BOOTSTRAP=(\S+)")
         file = await person.found(r"file       (\S+)")
         person.say("hold cds")
-        await person.until("Held back")
+        await person.until("Holding back")
         async with client(bootstrap) as make:
             making = asyncio.create_task(make(file))
             await person.until("request for cluster [cluster]")

@@ -70,5 +70,5 @@ async def test_a_number_or_an_address() -> None:
     async with world() as told:
         first, second, _ = told.registry
         assert output.numbered(told, ["2", first.address]) == [(2, second), (1, first)]
-        with pytest.raises(LookupError, match="no endpoint 4: there are 1 to 3"):
+        with pytest.raises(LookupError, match="no endpoint 4: `world` lists 1 to 3"):
             output.numbered(told, ["4"])
