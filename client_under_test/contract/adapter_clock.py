@@ -83,7 +83,7 @@ class Clock:
         return max(0.0, self._latest - self._earliest) / 2
 
     def to_suite(self, at: int) -> float:
-        """An adapter's `at` in seconds of the suite's monotonic clock."""
+        """Convert an adapter's `at` to seconds of the suite's monotonic clock."""
         return (self._earliest + self._latest) / 2 + at * _MICRO
 
     def _doubt(self, heard_at: float) -> float:

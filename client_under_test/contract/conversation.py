@@ -110,7 +110,7 @@ class Conversation:
         return not self._requests and not self._calls
 
     def ask(self, request: Request) -> bytes:
-        """The line for a request; from now on its answers may come.
+        """Return the line for a request; the adapter may respond from now on.
 
         Raises:
             ValueError: the id of the request, or of a call, has been used before; or it is not to
@@ -159,7 +159,7 @@ class Conversation:
         self._allowance += BYTES_A_REQUEST
 
     def hear(self, data: bytes) -> list[Answer]:
-        """The messages that are complete now.
+        """Return the messages that are complete now.
 
         Raises:
             Babble, Flood, OtherContract: the conversation cannot go on.
@@ -186,7 +186,7 @@ class Conversation:
         return answer
 
     def _check_contract(self, line: bytes) -> None:
-        """A hello of another version may have other fields: it is no babble."""
+        """Accept unknown fields in a hello of another version of the contract."""
         try:
             hello = _decode_any_hello(line)
         except msgspec.DecodeError:

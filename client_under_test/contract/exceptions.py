@@ -79,7 +79,7 @@ class ConversationFailed(ClientTrouble):
         self.stderr_tail: Final = stderr_tail
 
     def with_last_words(self) -> str:
-        """What happened, and below it the last lines of stderr, if there are any."""
+        """Return the failure and the last lines of stderr, if any."""
         lines = [line for line in self.stderr_tail.splitlines() if line.strip(" ^~")]
         return (
             "\n".join([f"{self}; its stderr ends:", *lines[-LAST_WORDS:]]) if lines else f"{self}"

@@ -28,7 +28,7 @@ def schema() -> dict[str, object]:
 
 
 def text() -> str:
-    """What the file contains."""
+    """Return the content of the schema file."""
     return json.dumps(schema(), indent=2) + "\n"
 
 

@@ -47,7 +47,7 @@ class AdapterUnderCheck:
         await self.process(within)
 
     async def process(self, within: Sequence[str] = ()) -> ClientProcess:
-        """The process, started if there is none."""
+        """Return the process; start it if it is not running."""
         if self._process is None:
             self._process = await ClientProcess.start(
                 self.prepared,
@@ -77,7 +77,7 @@ class AdapterUnderCheck:
     async def channel(
         self, address: str | None = None, service_config: str | None = None
     ) -> Channel:
-        """A channel of its own for one check."""
+        """Open a new channel for one check."""
         if self._channel is not None and not self.is_able("channels"):
             await self._channel.close(deadline=ANSWER_DEADLINE)
         target = f"dns:///{address or self.backend.address}"
@@ -88,13 +88,13 @@ class AdapterUnderCheck:
         return self._channel
 
     def call(self, treatment: str = "", **how: Any) -> Call:
-        """A unary call to the backend."""
+        """Return a unary call to the backend."""
         metadata = (*how.pop("metadata", ()), (TREATMENT, treatment))
         described = {"path": UNARY, "deadline": ANSWER_DEADLINE, "metadata": metadata, **how}
         return Call(id=f"call-{next(self._numbers)}", **described)
 
     async def outcome(self, call: Call, address: str | None = None) -> Outcome:
-        """The outcome of one call, on a channel of its own."""
+        """Return the outcome of one call on a new channel."""
         channel = await self.channel(address)
         (outcome,) = await (await channel.start_calls([call])).finished(deadline=self.deadline)
         return outcome

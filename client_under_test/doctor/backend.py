@@ -82,7 +82,7 @@ class Backend:
         return server
 
     def of(self, name: str) -> list[Received]:
-        """What came of the call with this id."""
+        """Return the received calls with this id."""
         return [call for call in self.received if call.call_id == name]
 
     async def was_half_closed(self, within: float) -> bool:

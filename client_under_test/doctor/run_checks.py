@@ -156,7 +156,7 @@ def _lines(finding: Finding) -> Iterator[str]:
 
 
 def _last_lines(name: str, findings: Sequence[Finding]) -> Iterator[str]:
-    """What follows from all of them, and the author's next step."""
+    """Return the final lines: the overall result, and the author's next step."""
     wrong = [finding.check for finding in findings if finding.verdict == "wrong"]
     waiting = [finding.check for finding in findings if finding.waits_for]
     if waiting:

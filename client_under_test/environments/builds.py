@@ -113,7 +113,7 @@ class _Wanted(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def state(self) -> tuple[str, str]:
-        """A digest of all that it is known to read, and one of the user's sources."""
+        """Return a digest of all declared inputs, and a digest of the user's sources."""
         digest = hashlib.sha256(repr(self.command).encode())
         for name in self.build.environment:
             digest.update(f"\0{name}={os.environ.get(name)}".encode("utf-8", "surrogateescape"))
@@ -156,7 +156,7 @@ def folder() -> Path:
 
 
 def kept(client: Client) -> Iterator[str]:
-    """The versions of the client that are kept."""
+    """Return the versions of the client in the cache."""
     named = re.compile(
         rf"{re.escape(client.name)}-(\d.*)-[0-9a-f]{{{_DIGITS}}}-[0-9a-f]{{{_DIGITS}}}"
     )
@@ -184,7 +184,7 @@ def _record_of(place: Path) -> _Record | None:
 
 
 def _reusable(base: Path, *, is_declared: bool) -> Path | None:
-    """The newest build of this state of the sources, if nothing else that it read has changed."""
+    """Return the newest build of these sources, if all other files that it read are unchanged."""
     places = [path for path in base.parent.glob(f"{base.name}-*") if path.is_dir()]
     for place in sorted(places, key=lambda place: place.stat().st_mtime, reverse=True):
         record = _record_of(place)
@@ -267,7 +267,7 @@ def _write(record: _Record, place: Path) -> None:
 
 
 def _listed(draft: Path) -> tuple[str, ...]:
-    """The files that a build says it has read."""
+    """Return the files that a build lists as read."""
     try:
         lines = os.fsdecode(read_bytes(draft / INPUTS)).splitlines()
     except FileNotFoundError:

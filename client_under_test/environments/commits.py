@@ -151,6 +151,6 @@ def run_git(
 
 
 def _without_place() -> dict[str, str]:
-    """The environment, without what would have git look at another repository, as in its hooks."""
+    """Return the environment without the variables by which a hook names git's repository."""
     place = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"}
     return {name: value for name, value in os.environ.items() if name not in place}

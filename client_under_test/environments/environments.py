@@ -120,7 +120,7 @@ def _made(client: Client) -> _Made:
 
 
 def _of_program(client: Client, stated: Source) -> _Made:
-    """What a client needs whose adapter starts a program that the user has."""
+    """Prepare a client whose adapter starts a program of the user."""
     assert client.source is not None, "asked for clients that have one"
     version = sources.version_of(client)
     client.manifest.editions_of(version, client.variant)  # before anything is built
@@ -185,7 +185,7 @@ def _is_locked(client: Client, version: str) -> bool:
 
 
 def _released(client: Client) -> str:
-    """The release that the user has named, or that the manifest means."""
+    """Return the release that the user named, or the manifest's version."""
     manifest = client.manifest
     assert manifest.version is not None, "a rule of the manifest"
     named = client.version or manifest.version
@@ -200,14 +200,14 @@ def _released(client: Client) -> str:
 
 
 def _identity(client: Client) -> Identity:
-    """What is judged, beyond name and version: of a shipped client's release nothing more."""
+    """Return the identity of the build; a release of a shipped client has an empty identity."""
     if client.source is not None:
         return identity_of(client.source, commit=client.commit)
     return Identity() if client.is_shipped else identity_of(client.folder, is_adapter=True)
 
 
 def _answers(client: Client, environment: Mapping[str, str]) -> dict[str, str]:
-    """What the user says to each question of the manifest."""
+    """Return the user's answers to the questions of the manifest."""
     stated, asks = client.manifest.source, client.manifest.start.asks
     named = stated.start_environment if client.source is not None and stated is not None else {}
     answers = {name: environment.get(name, "").strip() for name in asks if name not in named}
@@ -221,7 +221,7 @@ def _answers(client: Client, environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def kept(client: Client) -> tuple[str, ...]:
-    """The versions of the client that are in the cache, newest first."""
+    """Return the versions of the client in the cache, newest first."""
     if client.manifest.python is not None:
         pattern = _python_place(client.manifest.python, "*")
         begin = pattern.name.removesuffix("*")
@@ -244,7 +244,7 @@ def _checked(version: str) -> str:
 
 
 def _environments_folder() -> Path:
-    """The folder of the cache that holds environments of this Python and platform."""
+    """Return the cache folder for environments of this Python and platform."""
     return cache() / "python" / installer.PLATFORM
 
 
@@ -263,7 +263,7 @@ GOOD_FOR: Final = 600.0
 
 
 def _newest(wanted: PythonEnvironment) -> tuple[str, tuple[str, ...]]:
-    """The newest version, and notes; offline, the newest of those in the cache."""
+    """Return the newest version, and notes; offline, the newest version in the cache."""
     asked = sorted(
         variable for variable in os.environ.items() if variable[0].startswith(("PIP_", "UV_"))
     )

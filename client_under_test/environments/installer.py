@@ -36,7 +36,7 @@ class IndexNotReached(BuildFailed):
 
 
 def newest(distribution: str, *, pre_releases: bool = False) -> str:
-    """The newest version that the index has as a wheel for this Python and platform.
+    """Return the newest version that the index has as a wheel for this Python and platform.
 
     Raises:
         IndexNotReached, NoSuchVersion, NoWheel, BuildFailed: as they say.
@@ -115,7 +115,7 @@ def _uv(
     environment: Mapping[str, str] | None = None,
     log: Path | None = None,
 ) -> str:
-    """What uv prints; if it fails and there is a log, all of its errors are there.
+    """Run uv, and return its output; if it fails, write all its errors to `log`.
 
     Raises:
         IndexNotReached, NoSuchVersion, NoWheel, BuildFailed: uv says that it cannot be done.
@@ -170,7 +170,7 @@ def _pip_config() -> str:
 
 
 def _refusal(what: str, words: str) -> NoSuchVersion | BuildFailed:
-    """The exception for uv's words."""
+    """Return the exception for a message of uv."""
     if _NOT_REACHED.search(words):
         return IndexNotReached(f"{what}: the package index was not reached: {words}")
     if _NO_VERSION.search(words):

@@ -93,12 +93,12 @@ def _key(tree: str, wanted: PythonEnvironment, environment: dict[str, str]) -> s
 
 
 def _name_of(path: Path) -> str:
-    """A name for the copy of what is at a path."""
+    """Return a name for the copy of a path's content."""
     return fingerprint.of_bytes(os.fsencode(path))[:_DIGITS]
 
 
 def _version_in(environment: Path, distribution: str) -> str:
-    """The version of the distribution that an environment has; empty if it has none."""
+    """Return the version of the distribution in an environment; empty if it is not installed."""
     for folder in environment.glob("lib/python*/site-packages/*.dist-info"):
         name, _, version = folder.name.removesuffix(".dist-info").rpartition("-")
         if canonicalize_name(name) == canonicalize_name(distribution):
@@ -143,7 +143,7 @@ def _require_tags(path: Path) -> None:
 
 
 def _project_name(folder: Path) -> str:
-    """The name of a checkout's project, as far as it is written down."""
+    """Return the name of a checkout's project, if a file states it."""
     with suppress(OSError, ValueError, UnicodeDecodeError):
         table = tomllib.loads(read_text(folder / "pyproject.toml"))
         return str(table.get("project", {}).get("name", ""))

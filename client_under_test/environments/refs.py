@@ -87,7 +87,7 @@ def resolved(client: Client) -> tuple[Client, Identity]:
 
 
 def _instead(client: Client) -> str:
-    """What can be named."""
+    """Return the names that the user can use instead."""
     manifest = client.manifest
     build = manifest.build
     versions = (build.versions if build is not None else None) or manifest.version

@@ -128,7 +128,7 @@ class Batch:
         return tuple(self._outcomes[name] for name in self._ids)
 
     async def outcome(self, name: str, *, deadline: float) -> Outcome:
-        """The outcome of one call.
+        """Wait for the outcome of one call.
 
         Raises:
             ClientHung: the call did not end within `deadline` seconds.
@@ -143,7 +143,7 @@ class Batch:
         return self._outcomes[name]
 
     async def opened(self, name: str, *, deadline: float) -> OpenedStream:
-        """The moment when a kept-open stream got its response headers.
+        """Wait until a kept-open stream has received its response headers.
 
         Raises:
             NotSeen: it did not within `deadline` seconds, or the call ended without.
@@ -163,7 +163,7 @@ class Batch:
         return self._opened[name]
 
     async def begun(self, *, deadline: float) -> tuple[OpenedStream, ...]:
-        """The kept-open streams that have their response headers, once each has them or has ended.
+        """Wait until each kept-open stream has headers or has ended; return the open streams.
 
         Raises:
             NotSeen: some had neither within `deadline` seconds.
@@ -249,7 +249,7 @@ class StateWatch:
         return tuple(self._seen)
 
     async def reached(self, *states: StateName, deadline: float, since: int = 0) -> StateSeen:
-        """The first time, from index `since` of `states` on, that the channel was in one of these.
+        """Wait until the channel is in one of these states, from index `since` of `states` on.
 
         Raises:
             NotSeen: it was not within `deadline` seconds.

@@ -16,7 +16,7 @@ _KEPT_OUT: Final = ("GRPC_", "PYTHON", "PYTEST_", "VIRTUAL_ENV", "PWD", "OLDPWD"
 
 
 def inherited() -> dict[str, str]:
-    """The variables of this process that a client has, too."""
+    """Return the environment variables that the client inherits."""
     return {
         name: value
         for name, value in os.environ.items()

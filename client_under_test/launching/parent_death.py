@@ -22,7 +22,7 @@ NOT_STARTED = 127
 
 
 def killed_with_parent(*command: str) -> tuple[str, ...]:
-    """A command that becomes this one, and is killed when the thread that starts it ends."""
+    """Return a command that runs this command and is killed when the starting thread ends."""
     return (sys.executable, "-I", "-S", __file__, str(os.getpid()), *command)
 
 

@@ -11,7 +11,7 @@ _NUMBER: Final = 434
 
 
 def pidfd_open(pid: int) -> int:
-    """A file descriptor that is ready to be read once the process has ended.
+    """Return a file descriptor that becomes readable when the process ends.
 
     A Python that was built to run on an older Linux, as those are that come as one archive, lacks
     the function of `os`, though the system that it runs on has it.

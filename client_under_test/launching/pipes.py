@@ -123,7 +123,7 @@ class Pipes(asyncio.SubprocessProtocol):
     # asyncio's calls.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It has been started."""
+        """Note that the process has started."""
         self._transport = cast("asyncio.SubprocessTransport", transport)
         stdout = self._transport.get_pipe_transport(1)
         if sys.platform == "linux" and stdout is not None:
@@ -131,12 +131,12 @@ class Pipes(asyncio.SubprocessProtocol):
                 fcntl.fcntl(stdout.get_extra_info("pipe"), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """It wrote to stdout."""
+        """Take data that the process wrote to stdout."""
         del fd  # stdout is the only one
         self._heard(data)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        """A pipe is closed: on stdout nothing more comes."""
+        """Note that a pipe is closed: no more data follows on stdout."""
         del exc
         if fd == 1:
             self._stdout_open = False
@@ -146,7 +146,7 @@ class Pipes(asyncio.SubprocessProtocol):
                 self._later(EXITING, self._silent)
 
     def process_exited(self) -> None:
-        """It has ended, or was ended."""
+        """Note that the process has ended."""
         self._exited = True
         if self._stdout_open:
             assert self._transport is not None, "launched"

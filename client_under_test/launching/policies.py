@@ -26,7 +26,7 @@ class Updated(msgspec.Struct, frozen=True, kw_only=True):
     at: float
 
     def value(self) -> Any:
-        """The config as a JSON value whose numbers are doubles, as those of a protobuf Struct are.
+        """Return the config as a JSON value whose numbers are doubles, as in a protobuf Struct.
 
         Raises:
             ValueError: the text is no JSON.
@@ -51,7 +51,7 @@ class RegisteredPolicy:
     async def updated(
         self, fits: Callable[[Updated], bool], *, deadline: float, since: int = 0
     ) -> Updated:
-        """The first update, from index `since` of `updates` on, that fits.
+        """Wait for the first update that fits, from index `since` of `updates` on.
 
         Raises:
             NotSeen: none came within `deadline` seconds.

@@ -107,7 +107,7 @@ class ClientProcess:
 
     @staticmethod
     def folder_of(stderr_path: Path) -> Path:
-        """The working directory of the process with this stderr."""
+        """Return the working directory of the process with this stderr."""
         return stderr_path.with_suffix(".files").absolute()
 
     @classmethod
@@ -345,7 +345,7 @@ class ClientProcess:
         service_config: str | None = None,
         bootstrap: str | None = None,
     ) -> Channel:
-        """A new channel, not connected yet, with retries off.
+        """Open a channel, without connecting it, with retries off.
 
         Args:
             target: as gRPC names it.
@@ -409,7 +409,7 @@ class ClientProcess:
         )
 
     def stderr_tail(self) -> str:
-        """The last lines that the process wrote to stderr."""
+        """Return the last lines that the process wrote to stderr."""
         with contextlib.suppress(FileNotFoundError), self.stderr_path.open("rb") as stderr:
             size = stderr.seek(0, os.SEEK_END)
             stderr.seek(max(self._stderr_start, size - _TAIL_BYTES))

@@ -63,7 +63,7 @@ class StdioProtocol:
     # Asking.
 
     def next_id(self) -> int:
-        """A request id that was never used."""
+        """Return a new request id."""
         return next(self._numbers)
 
     def ask(self, request: Request) -> None:
@@ -156,7 +156,7 @@ class StdioProtocol:
             )
 
     def hung(self, what: str) -> ClientHung:
-        """The exception for a client that did not do something in time."""
+        """Return the exception for a client that missed a deadline."""
         return ClientHung(
             f"the client {what}",
             hello_said=self.hello is not None,

@@ -37,7 +37,7 @@ GUARD = Path(__file__).parents[1] / "supervision" / "supervisor.py"
 
 
 def code_of(program: list[str]) -> tuple[CodeType, dict[str, Any]]:
-    """What `python SCRIPT` or `python -m PACKAGE` runs, and the names that it begins with."""
+    """Return the code that `python SCRIPT` or `python -m PACKAGE` runs, and its initial names."""
     if program[0] == "-m":
         spec = importlib.util.find_spec(f"{program[1]}.__main__")
         assert spec is not None, "the manifest names a package that is a program"
@@ -104,7 +104,7 @@ def is_own(connection: socket.socket) -> bool:
 
 
 def fork(parent: int) -> int:
-    """A child of `parent`, which is this process's parent: its process id here, and 0 in itself.
+    """Fork a child of `parent`, this process's parent; return its pid, and 0 in the child.
 
     A process between the two dies at once, which leaves the child to the reaper.
     """

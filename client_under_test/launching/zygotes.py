@@ -176,7 +176,7 @@ class _ForkServer:
 
 
 def _number(answer: bytes) -> int:
-    """The process id that was answered.
+    """Return the process id in a response.
 
     Raises:
         ConnectionResetError: nothing was.
@@ -235,7 +235,7 @@ class _Forked(asyncio.SubprocessTransport):
         return self._returncode
 
     def get_pipe_transport(self, fd: int) -> asyncio.BaseTransport | None:
-        """The other end of its stdin or stdout."""
+        """Return the other end of the process's stdin or stdout."""
         return self._pipes.get(fd)
 
     def send_signal(self, number: int) -> None:

@@ -103,7 +103,7 @@ def _has_manifest(folder: Path) -> bool:
 
 
 def find(text: str) -> Client:
-    """The built-in client of this name, or that of a folder; `@version` and `+variant` may follow.
+    """Return a built-in client by name, or a client by folder, with any `@version` and `+variant`.
 
     Raises:
         UnknownClient: there is no such client, folder or variant.

@@ -249,7 +249,7 @@ class Manifest(_Table, frozen=True, kw_only=True):
         return self.build.tools if self.build is not None else ()
 
     def editions_of(self, version: str, variant: str | None = None) -> tuple[str, ...]:
-        """What the client says it follows in this version and variant, in the file's order.
+        """Return the editions that this version and variant declare, in the file's order.
 
         Raises:
             NoSuchVersion: the variant does not exist in this version.
@@ -271,17 +271,17 @@ class Manifest(_Table, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(stated))
 
     def ring_key_format_of(self, version: str) -> str | None:
-        """The stated format of ring keys in this version, or None if the client says nothing."""
+        """Return the declared format of ring keys in this version, or None."""
         stated = (t.format for t in self.ring_key_formats if is_within(version, t.versions))
         return next(stated, None)
 
     def choices_of(self, version: str) -> dict[str, str]:
-        """What the client says it chooses in this version, by clause."""
+        """Return the choices that the manifest declares for this version, by clause."""
         stated = [choice for choice in self.choices if is_within(version, choice.versions)]
         return {choice.clause: choice.choice for choice in reversed(stated)}
 
     def variant(self, name: str) -> Variant:
-        """The variant of this name.
+        """Return the variant of this name.
 
         Raises:
             UnknownClient: there is none.

@@ -15,7 +15,7 @@ FILE: Final = "client.toml"
 
 
 def read(folder: Path) -> Manifest:
-    """The manifest of a client's folder.
+    """Read the manifest of a client's folder.
 
     Raises:
         BadManifest: it cannot be read or breaks a rule; one sentence with file and field.
@@ -28,7 +28,7 @@ def read(folder: Path) -> Manifest:
 
 
 def parse(text: bytes, file: Path) -> Manifest:
-    """The manifest in `text`; `file` is named in errors.
+    """Parse the manifest in `text`; errors name `file`.
 
     Raises:
         BadManifest: it breaks a rule.

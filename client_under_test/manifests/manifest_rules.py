@@ -50,7 +50,7 @@ def broken_rules(manifest: Manifest) -> Iterator[tuple[str, str]]:
 
 
 def _broken_rules_of_evidence(manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """What is stated begins with the release that the evidence names, or with the oldest one."""
+    """Report ranges that do not start with the release that the evidence names, or the oldest."""
     oldest = beginning(manifest.build.versions or "") if manifest.build is not None else None
     tables: list[tuple[str, Editions | Variant]] = [
         *((f"editions[{n}]", table) for n, table in enumerate(manifest.editions)),
@@ -157,7 +157,7 @@ def _environments_of(source: Source | None) -> Mapping[str, Mapping[str, str]]:
 
 
 def _broken_rules_of_environment(manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """What no system takes as an environment variable."""
+    """Report names that no system accepts as an environment variable."""
     knobs = {str(knob): passing.environment for knob, passing in manifest.knobs.items()}
     tables: dict[str, Mapping[str, str]] = {
         "start.environment": manifest.start.environment,

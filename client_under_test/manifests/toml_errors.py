@@ -22,7 +22,7 @@ class BrokenRule(Exception):
 
 
 def converted(raw: dict[str, Any], kind: type[_Struct]) -> _Struct:
-    """The table as this struct; `raw` is not to be used any more.
+    """Convert the table to this struct, and consume `raw`.
 
     Raises:
         BrokenRule: it breaks a rule.
@@ -84,7 +84,7 @@ def _hint(what: str, kind: inspect.Type, path: str, *, of_key: bool) -> str:
 
 
 def _known_at(kind: inspect.Type, path: str, *, of_key: bool) -> Iterator[str]:
-    """The fields, or the values, that a place may have."""
+    """Return the fields or values that are allowed at a place."""
     for field, number, _ in _STEP.findall(path):
         kind = _one_of(kind)
         if isinstance(kind, inspect.StructType) and field:
@@ -105,7 +105,7 @@ def _known_at(kind: inspect.Type, path: str, *, of_key: bool) -> Iterator[str]:
 
 
 def _where(homes: Collection[str]) -> str:
-    """The places of a field in words; empty if there are none."""
+    """Return the places of a field as text; empty if there are none."""
     tables = [home for home in homes if home]
     words = ["at the top, before the first [table]"] if len(tables) < len(homes) else []
     words += [f"under {', '.join(tables)}"] if tables else []
@@ -115,7 +115,7 @@ def _where(homes: Collection[str]) -> str:
 def _homes(
     kind: inspect.Type, name: str, path: tuple[str, ...] = (), *, many: bool = False
 ) -> Iterator[str]:
-    """The tables where a field of this name may stand, as TOML writes them; empty: in none."""
+    """Return the tables that may contain a field of this name, as TOML writes them."""
     kind = _one_of(kind)
     if isinstance(kind, inspect.VarTupleType):
         yield from _homes(kind.item_type, name, path, many=True)

@@ -23,7 +23,7 @@ class Unreadable(BrokenRule):
 
 
 def contents(file: Path) -> bytes:
-    """What is in a file.
+    """Read a file.
 
     Raises:
         OSError: it cannot be read.
@@ -32,7 +32,7 @@ def contents(file: Path) -> bytes:
 
 
 def decoded(content: bytes) -> dict[str, Any]:
-    """What these bytes say.
+    """Parse the bytes of a file.
 
     Raises:
         Unreadable: they are no TOML.

@@ -90,7 +90,7 @@ def newest_known(version: str, ranges: Iterable[str], released: str | None = Non
 
 
 def beginning(versions: str) -> Version | None:
-    """The first version of a range such as `>=1.59,<1.65`, if it says so."""
+    """Return the first version of a range such as `>=1.59,<1.65`, if the range has one."""
     begins = [
         Version(specifier.version)
         for specifier in SpecifierSet(versions)
@@ -121,7 +121,7 @@ def is_version(text: str) -> bool:
 
 
 def by_version(version: str) -> tuple[bool, Version, str]:
-    """A key that sorts versions as people do; what is none comes last."""
+    """Return a key that sorts versions naturally, and strings that are no versions last."""
     try:
         return False, parsed(version), version
     except InvalidVersion:

@@ -180,7 +180,7 @@ class Adapter:
         batch.start(request["concurrency"], request["pace"])
 
     def forget(self, name: str) -> None:
-        """A call is over."""
+        """Forget a call that has ended."""
         del self._planned[name]
 
 
@@ -335,7 +335,7 @@ def _write(data: bytes) -> None:
 
 
 def _end_visibly(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """A rule that raises is a fault of this client: it ends at once rather than hang."""
+    """Exit at once if a rule raises an exception, since the client would hang otherwise."""
     loop.default_exception_handler(context)
     if "handle" in context or "protocol" in context:
         sys.stderr.flush()

@@ -74,7 +74,7 @@ class Client:
     def open_channel(
         self, target: str, options: Mapping[str, int | str], service_config: str | None = None
     ) -> Channel:
-        """A channel, not connected: `xds:///name`, `dns:///host:port` or just `host:port`.
+        """Open a channel, without connecting: `xds:///name`, `dns:///host:port` or `host:port`.
 
         Raises:
             BadOption: an option is unknown or has no number.
@@ -142,7 +142,7 @@ class Client:
         return resolve
 
     def _xds_client(self) -> XdsClient:
-        """The one of the process, made when it is first needed.
+        """Return the process's xDS client, made at the first use.
 
         Raises:
             BadBootstrap, BadNode: the bootstrap configuration cannot be used.
@@ -177,7 +177,7 @@ class _FailedResolver:
         asyncio.get_running_loop().call_soon(sink.resolved, FailingSelector(status), NOWHERE)
 
     def resolve_again(self) -> None:
-        """It would be the same again."""
+        """Do nothing: another resolution returns the same addresses."""
 
     def hold(self, cluster: str) -> None:
         """There is nothing to keep."""
@@ -201,7 +201,7 @@ def _numbers(options: Mapping[str, int | str]) -> dict[str, float]:
 
 
 def _backoff_delay(rule: BackoffDelay, numbers: Mapping[str, float]) -> BackoffDelay:
-    """The rule for backoff, whose times begin at and end with what the application says."""
+    """Return the backoff rule, with the first and the last delay that the application sets."""
     initial = numbers.get("initial_backoff_ms", _MILLIS) / _MILLIS
     longest = numbers.get("max_backoff_ms")
     if longest is None:

@@ -34,7 +34,7 @@ class NumberConfig(RegisteredConfig, frozen=True, kw_only=True):
 def parser(
     name: str, numbers: Iterator[int], tell: Tell
 ) -> Callable[[Mapping[str, Any]], NumberConfig]:
-    """What the policy is registered by; `numbers` are those of its instances."""
+    """Return the parser to register the policy with; `numbers` numbers the instances."""
 
     def parse(fields: Mapping[str, Any]) -> NumberConfig:
         endpoint = fields.get("endpoint", 0)

@@ -143,7 +143,7 @@ def policy_hash(
 
 
 def whichever_is_drawn(policies: Sequence[HashPolicy], _clusters: int) -> Sequence[HashPolicy]:
-    """The hash is the route's, to however many clusters it leads (A42-HASH-21)."""
+    """Use the route's hash policies, however many clusters it has (A42-HASH-21)."""
     return policies
 
 
@@ -188,7 +188,7 @@ def ends_with_own_result(policy: HashPolicy, result: int | None, gathered: int |
 
 
 def random_for_each_request(random: random.Random) -> int:
-    """An even random hash, drawn for the single request.
+    """Draw a random hash for a single request.
 
     Clauses: A42-HASH-09, A42-HASH-10, A42-HASH-12.
     """
@@ -196,7 +196,7 @@ def random_for_each_request(random: random.Random) -> int:
 
 
 def no_result(_policy: UnsupportedPolicy, _metadata: Metadata) -> int | None:
-    """An unsupported kind gives no result.
+    """Return no result for an unsupported kind.
 
     Clauses: A42-KIND-01, A42-KIND-02, A42-KIND-03, A42-KIND-04, A42-KIND-05, A42-HASH-17.
     """
@@ -204,7 +204,7 @@ def no_result(_policy: UnsupportedPolicy, _metadata: Metadata) -> int | None:
 
 
 def same_for_the_channel(channel_id: int) -> int:
-    """The number of the channel, which was drawn when the channel was made.
+    """Return the channel's number, which was drawn when the channel was made.
 
     Clauses: A42-CHAN-01, A42-CHAN-04.
     """
@@ -220,7 +220,7 @@ def kept_for_life(channel_id: int, _random: random.Random) -> int:
 
 
 def draw_channel_id(random: random.Random) -> int:
-    """A number from an even distribution, drawn once for a channel.
+    """Draw a uniformly distributed number, once for each channel.
 
     Clauses: A42-CHAN-02, A42-CHAN-03.
     """

@@ -33,7 +33,7 @@ class ScaffoldRefused(ClientTrouble):
 
 
 def languages() -> tuple[str, ...]:
-    """The languages that have a program of their own; `OTHER` is the last."""
+    """Return the languages with a program of their own; `OTHER` is the last."""
     named = {path.name for path in _HERE.iterdir() if (path / "start.toml").is_file()}
     return (*sorted(named - {OTHER}), OTHER)
 
@@ -96,5 +96,5 @@ def _about(path: Path) -> str:
 
 
 def _name_of(folder: Path) -> str:
-    """A name for the client: that of its folder, in the letters that a name may have."""
+    """Return a name for the client: the name of its folder, in allowed characters."""
     return re.sub(r"[^A-Za-z0-9._-]+|^[^A-Za-z0-9]+", "", folder.resolve().name) or "mine"

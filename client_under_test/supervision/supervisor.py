@@ -133,7 +133,7 @@ def has_ended(child: int) -> bool:
 
 
 def children() -> Iterator[int]:
-    """The processes whose parent this one is. None is another's before it is waited for."""
+    """Return the children of this process. No pid is reused before its process is waited for."""
     own = os.getpid()
     for name in os.listdir("/proc"):  # noqa: PTH208 - pathlib is slow to load
         with suppress(OSError, ValueError):

@@ -36,13 +36,13 @@ def main() -> None:
 
 
 def described_in(folder: Path) -> Path | None:
-    """What pkg-config reads of the gRPC C++ in a folder."""
+    """Return what pkg-config reports for the gRPC C++ installation in a folder."""
     found = [file for place in PLACES for file in folder.glob(f"{place}/pkgconfig/{NAME}")]
     return found[0] if found else None
 
 
 def hint(folder: Path) -> str:
-    """What is probably meant."""
+    """Return a hint at the path that the user probably means."""
     if (folder / "include" / "grpcpp").is_dir() and (folder / "CMakeLists.txt").is_file():
         return (
             ": it is a checkout. Install it into a folder with `cmake --install BUILD --prefix "

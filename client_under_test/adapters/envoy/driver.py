@@ -63,7 +63,7 @@ def with_xds(given: Fields) -> Fields:
 
 
 def without_xds(address: str) -> Fields:
-    """The bootstrap of a proxy in front of one address."""
+    """Return the bootstrap of a proxy in front of one address."""
     host, _, port = address.rpartition(":")
     return aimed(json.loads((FOLDER / "plain.json").read_text("utf-8")), host, port)
 
@@ -113,7 +113,7 @@ class Proxy:
         await self.process.wait()
 
     async def port(self, listener: str) -> int:
-        """The port of a listener, as soon as it takes connections."""
+        """Wait until a listener accepts connections, and return its port."""
         if listener not in self.ports:
             self.ports[listener] = asyncio.create_task(self.found(listener))
         return await asyncio.shield(self.ports[listener])
@@ -126,7 +126,7 @@ class Proxy:
             await asyncio.sleep(LOOK_AGAIN)
 
     async def look(self, listener: str) -> int | None:
-        """The port of a listener, if it is there now."""
+        """Return the port of a listener if it exists now."""
         for entry in await self.listeners():
             if entry["name"] == listener:
                 return int(entry["local_address"]["socket_address"]["port_value"])

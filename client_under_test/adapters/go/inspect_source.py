@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def module_of(folder: Path) -> str | None:
-    """The module that a folder's go.mod is of; None if there is no such file."""
+    """Return the module path of a folder's go.mod; None if the file does not exist."""
     try:
         text = (folder / "go.mod").read_text("utf-8", "replace")
     except OSError:

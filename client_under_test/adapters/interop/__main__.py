@@ -132,7 +132,7 @@ class Bridge:
 
 
 def _how(call: Fields) -> How:
-    """What calls of a row have in common.
+    """Return the settings that all calls of a batch share.
 
     Raises:
         Unfit: a stock client cannot make such a call.
@@ -147,7 +147,7 @@ def _how(call: Fields) -> How:
 
 
 def command() -> list[str]:
-    """The user's command.
+    """Return the user's command.
 
     Raises:
         SystemExit: there is none, or no such program.

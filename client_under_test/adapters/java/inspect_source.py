@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def jars_in(path: Path) -> dict[str, Path]:
-    """The jars of a folder or of a Maven repository, by artifact."""
+    """Return the jars of a folder or of a Maven repository, by artifact."""
     if path.is_file():
         sys.exit("it is a file: name the folder that contains it")
     if (path / "xds" / "build.gradle").is_file() and not list(path.glob(f"{XDS}*.jar")):
@@ -78,7 +78,7 @@ def jars_in(path: Path) -> dict[str, Path]:
 
 
 def by_artifact(jars: list[Path]) -> dict[str, Path]:
-    """The jars of libraries among these, by artifact."""
+    """Return the library jars among these jars, by artifact."""
     found: dict[str, Path] = {}
     for jar in jars:
         artifact, version = split(jar)
@@ -95,13 +95,13 @@ def by_artifact(jars: list[Path]) -> dict[str, Path]:
 
 
 def split(jar: Path) -> tuple[str, str]:
-    """The artifact and the version in a jar's name; "" if the name has no version."""
+    """Return the artifact and the version in a jar's name; the version may be ""."""
     artifact, _, version = re.sub(r"-(?=\d)", "\0", jar.stem, count=1).partition("\0")
     return artifact, version
 
 
 def version_of(jar: Path) -> str:
-    """The version that the library says: its Implementation-Version."""
+    """Return the version that the library reports: its Implementation-Version."""
     try:
         with zipfile.ZipFile(jar) as archive:
             text = archive.read("META-INF/MANIFEST.MF").decode("utf-8", "replace")

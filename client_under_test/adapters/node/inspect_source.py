@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def packages_in(path: Path) -> dict[str, tuple[Path, str]]:
-    """The path and version of each package, by name."""
+    """Return the path and version of each package, by name."""
     if path.is_file():
         name, version = packed(path)
         return {name: (path, version)}
@@ -55,7 +55,7 @@ def packages_in(path: Path) -> dict[str, tuple[Path, str]]:
 
 
 def packed(path: Path) -> tuple[str, str]:
-    """The name and version of a packed package."""
+    """Return the name and version of a packed package."""
     try:
         with tarfile.open(path, "r:gz") as archive:
             # npm leaves out the first folder, whatever its name is.
@@ -72,7 +72,7 @@ def packed(path: Path) -> tuple[str, str]:
 
 
 def package(text: bytes, where: str) -> tuple[str, str]:
-    """The name and version in a package.json."""
+    """Return the name and version in a package.json."""
     try:
         known = json.loads(text)
         name, version = known["name"], known["version"]
@@ -86,7 +86,7 @@ def package(text: bytes, where: str) -> tuple[str, str]:
 
 
 def checkout(folder: Path) -> dict[str, tuple[Path, str]]:
-    """The packages of a checkout, if they have been built."""
+    """Return the packages of a checkout, if they have been built."""
     found: dict[str, tuple[Path, str]] = {}
     for name in NAMES:
         own = folder / name.rpartition("/")[2]
@@ -128,7 +128,7 @@ def is_checkout(folder: Path) -> bool:
 
 
 def pinned_for(version: str) -> str:
-    """The release of grpc-js-xds for a grpc-js that comes alone."""
+    """Return the release of grpc-js-xds that fits a grpc-js without one."""
     own = json.loads(Path(__file__).with_name("package.json").read_text("utf-8"))
     pinned: str = own["dependencies"][XDS]
     if version.split(".")[:2] != pinned.split(".")[:2]:

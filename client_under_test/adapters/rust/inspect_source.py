@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def crates_in(path: Path) -> dict[str, Path]:
-    """The folders of the crates, below the path."""
+    """Return the folders of the crates below the path."""
     if not path.is_dir():
         sys.exit("it is a file")
     name = name_of(path)
@@ -54,7 +54,7 @@ def crates_in(path: Path) -> dict[str, Path]:
 
 
 def manifest_in(folder: Path) -> Table | None:
-    """The content of a folder's Cargo.toml; None if there is no such file."""
+    """Return the content of a folder's Cargo.toml; None if the file does not exist."""
     try:
         return tomllib.loads((folder / "Cargo.toml").read_text("utf-8"))
     except (FileNotFoundError, NotADirectoryError):
@@ -64,7 +64,7 @@ def manifest_in(folder: Path) -> Table | None:
 
 
 def name_of(folder: Path) -> str | None:
-    """The name of the crate in a folder; None if there is none, as in the root of a workspace."""
+    """Return the name of the crate in a folder; None for a folder such as a workspace's root."""
     package = (manifest_in(folder) or {}).get("package")
     return str(package.get("name")) if isinstance(package, dict) else None
 
@@ -82,7 +82,7 @@ def is_part_of_workspace(manifest: Table | None) -> bool:
 
 
 def version_of(path: Path, crate: Path) -> str:
-    """The version of a crate, which may be that of its workspace."""
+    """Return the version of a crate, which may be the version of its workspace."""
     package = (manifest_in(path / crate) or {}).get("package", {})
     version = package.get("version")
     if isinstance(version, dict):

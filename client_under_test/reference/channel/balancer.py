@@ -89,7 +89,7 @@ class Balancer:
             self._tell(ConnectWanted(target))
 
     def connection(self, subchannel: Subchannel) -> Connection | None:
-        """The connection of a subchannel, if it is READY at this moment."""
+        """Return the connection of a subchannel, if it is READY at this moment."""
         live = self._subchannels.get(subchannel)
         return None if live is None else live.connection
 

@@ -46,10 +46,10 @@ class CallListener(Protocol):
     """Receives the events of a call; `finished` comes once, and last."""
 
     def opened(self, headers: Sequence[Header]) -> None:
-        """The response headers have come."""
+        """Take the response headers."""
 
     def finished(self, status: Status) -> None:
-        """The call is over."""
+        """Note the end of the call."""
 
 
 class Call:
@@ -171,10 +171,10 @@ class Call:
         self._listener.opened(headers)
 
     def message(self, data: bytes) -> None:
-        """The adapter has no use for messages."""
+        """Ignore messages: the adapter does not need them."""
 
     def finished(self, status: Status, metrics: BackendMetrics | None = None) -> None:
-        """The server, or the loss of the connection, has ended it."""
+        """Note that the server, or the loss of the connection, ended the call."""
         self._finish(status, metrics)
 
 
@@ -257,17 +257,17 @@ class Channel:
     # What calls need.
 
     def hold(self, cluster: str) -> None:
-        """A call goes the way of a cluster."""
+        """Keep a cluster for a call."""
         if self._resolver is not None:
             self._resolver.hold(cluster)
 
     def release(self, cluster: str) -> None:
-        """It is over."""
+        """Release a cluster that a call has kept."""
         if self._resolver is not None:
             self._resolver.release(cluster)
 
     def forget(self, call: Call) -> None:
-        """A call is over."""
+        """Forget a call that has ended."""
         self._calls.pop(call, None)
         self._waiting.pop(call, None)
 

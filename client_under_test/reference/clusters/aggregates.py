@@ -111,7 +111,7 @@ def every_address(addresses: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def locality_is_used(locality: LocalityEndpoints) -> bool:
-    """A locality without a weight is left out, with all its endpoints.
+    """Return whether a locality has a weight; without one, its endpoints are not used.
 
     Clauses: A42-LOC-10, A42-LOC-11.
     """
@@ -304,7 +304,7 @@ def cluster_impl(
 def endpoints_of(
     localities: Sequence[LocalityEndpoints], path: HierarchicalPath, rules: ClusterRules
 ) -> list[Endpoint]:
-    """The endpoints of all localities of a priority as one list.
+    """Return the endpoints of all localities of a priority as one list.
 
     Each with its weight on the ring, and with the name and weight of its locality.
 

@@ -144,7 +144,7 @@ def _meet(
 
 
 def is_above_itself(name: str, way: Sequence[str]) -> bool:
-    """A cluster that is met on the way from itself adds nothing there.
+    """Return whether a cluster is its own ancestor: then it adds nothing there.
 
     Our choice: A37 does not speak of circles (A37-TREE-22).
     """

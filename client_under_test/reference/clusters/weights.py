@@ -18,7 +18,7 @@ class Weights(msgspec.Struct, frozen=True):
 
 
 def products(localities: Sequence[Weights]) -> tuple[tuple[int, ...], ...]:
-    """An endpoint's own weight times the weight of its locality, never cut.
+    """Multiply each endpoint's weight by the weight of its locality, without a limit.
 
     Clauses: A42-LOC-07, A42-LOC-12.
     """

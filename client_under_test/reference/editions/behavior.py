@@ -30,7 +30,7 @@ class Behavior:
 
 
 def of_edition(name: str) -> Behavior:
-    """The rules of an edition.
+    """Return the rules of an edition.
 
     Raises:
         NoSuchEdition: there is none of that name.
@@ -41,7 +41,7 @@ def of_edition(name: str) -> Behavior:
 
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> Behavior:
-    """What the environment asks for.
+    """Return the behavior that the environment selects.
 
     Raises:
         NoSuchEdition: there is none of that name.

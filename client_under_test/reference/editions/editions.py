@@ -59,22 +59,22 @@ def with_a42_2021(rules: Rules) -> Rules:
 
 
 def with_a48(rules: Rules) -> Rules:
-    """A Cluster may ask for least_request, by its old field or its new one."""
+    """Let a Cluster request least_request, by its old field or its new field."""
     return replace(rules, supports=policy_list_rules.asked_by_a48)
 
 
 def with_a58_cds(rules: Rules) -> Rules:
-    """A Cluster may ask for weighted_round_robin; no loads of backends are read."""
+    """Let a Cluster request weighted_round_robin; the client reads no backend load."""
     return replace(rules, supports=policy_list_rules.asked_by_a58)
 
 
 def with_a53(rules: Rules) -> Rules:
-    """What is deleted stays, by a server feature."""
+    """Keep deleted resources, if a server feature says so."""
     return replace(rules, deletion_counts=data_rules.deletion_counts_unless_ignored)
 
 
 def with_a88(rules: Rules) -> Rules:
-    """What is deleted or refused stays, unless a server feature says otherwise; a longer timer."""
+    """Keep deleted or rejected resources, except by a server feature; use a longer timer."""
     return replace(
         rules,
         deletion_counts=data_rules.deletion_counts_as_a_data_error,
@@ -112,12 +112,12 @@ def with_a61(rules: Rules) -> Rules:
 
 
 def with_a61_2023(rules: Rules) -> Rules:
-    """The lazy pick_firsts of A61, whose failures alone have others connected: before 2025."""
+    """Apply A61 before 2025: lazy pick_firsts; only their failures make others connect."""
     return replace(with_a61(rules), unasked=ring_states.first_idle_after_failure)
 
 
 def with_a61_dns(rules: Rules) -> Rules:
-    """What A61 got in March 2025: a LOGICAL_DNS cluster is one endpoint, under its own policy."""
+    """Apply A61's change of March 2025: a LOGICAL_DNS cluster is one endpoint with its own policy."""
     return replace(rules, dns_endpoints=aggregates.one_endpoint, dns_policy=aggregates.own_policy)
 
 

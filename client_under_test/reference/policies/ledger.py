@@ -67,7 +67,7 @@ class Ledger:
         self._count(account, self._rules.while_waiting)
 
     def started(self, account: Account) -> None:
-        """A request was sent; told once, however many picks it took."""
+        """Note that a request was sent; called once, however many picks it took."""
         self._in_flight[self._rules.in_flight_key(account)] += 1
         self._running[account.subchannel] += 1
         self._count(account, self._rules.when_sent)
@@ -98,7 +98,7 @@ class Ledger:
             self._loads[key] = change(self._loads.get(key, Counts()))
 
     def dropped(self, drop: Drop) -> None:
-        """A request was dropped, by a category of EDS or by circuit breaking."""
+        """Note that a request was dropped, by an EDS category or by circuit breaking."""
         account = drop.account
         key = self._rules.in_flight_key(account)
         self._in_flight[key] += self._rules.in_flight_when_dropped

@@ -106,7 +106,7 @@ class Priority:
         return self._read(name, child, child.policy.update(told))
 
     def _make(self, name: str) -> Actions:
-        """The failover timer starts when the policy is made.
+        """Make a policy, and start its failover timer.
 
         Clauses: A42-FAIL-03, A42-FAIL-04.
         """
@@ -133,7 +133,7 @@ class Priority:
         return child is None or child.ignore_reresolution
 
     def _heard(self, child: _Child, update: UpdateState) -> Actions:
-        """What a report does to the failover timer.
+        """Apply a report to the failover timer.
 
         Clauses: A42-FAIL-05, A42-FAIL-06, A42-FAIL-07, A42-FAIL-08, A42-FAIL-09,
         A42-FAIL-13.

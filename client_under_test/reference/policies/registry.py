@@ -216,7 +216,7 @@ def _wrr_locality(fields: Fields, field: str, reading: Reading) -> PolicyConfig:
 
 
 def _ring_hash(fields: Fields, field: str, reading: Reading) -> PolicyConfig:
-    """The defaults of the config, used with xDS or without.
+    """Return the config with its defaults, for use with or without xDS.
 
     Clauses: A42-CONF-06, A42-CONF-07.
     """

@@ -82,7 +82,7 @@ class RingHash:
         self._note = ""
 
     def update(self, update: Update) -> Actions:
-        """A new list or config makes a new ring and a new picker.
+        """Make a new ring and a new picker for a new list or config.
 
         Clauses: A42-RING-18, A42-RING-19, A42-PICK-23, A42-CDS-24.
         """

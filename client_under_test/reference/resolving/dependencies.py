@@ -93,7 +93,7 @@ class ClusterTrees:
         self._reports_load = False
 
     def look_at(self, roots: Iterable[str]) -> Looked:
-        """What these clusters consist of by now; all others are forgotten."""
+        """Return the current leaves of these clusters; forget all other clusters."""
         self._roots = {name: self._roots.get(name) or _Root() for name in roots}
         wanted_clusters: set[str] = set()
         wanted_leaves: list[Leaf] = []
@@ -184,7 +184,7 @@ class ClusterTrees:
         return outcome
 
     def _found(self, leaf: Leaf) -> LeafEndpoints | None:
-        """The endpoints of a leaf; None: nothing yet. A37: no data counts as no endpoints."""
+        """Return a leaf's endpoints; None: none received yet. A37: no data means no endpoints."""
         for name in self._means.rules.services(leaf):
             if name not in self._endpoints:
                 self._endpoints[name] = self._client.watch(Kind.ENDPOINTS, name, self._tell)

@@ -54,7 +54,7 @@ NOWHERE: Final = Update(config=ClusterManagerConfig(children={}))
 
 
 def _one_way(policy: PolicyConfig, addresses: Iterable[str]) -> Update:
-    """The update for a channel whose requests all go one way, that of `PlainSelector`."""
+    """Return the update for a channel whose requests all use one policy, as in `PlainSelector`."""
     return Update(
         config=ClusterManagerConfig(children={"": policy}),
         endpoints=tuple(Endpoint(addresses=(address,), path=("",)) for address in addresses),
@@ -183,7 +183,7 @@ class XdsResolver:
         self._sink.resolved(self._selector[1], _update(looked))
 
     def _routes(self) -> RouteConfiguration | Status | None:
-        """The routes as they are known; None: not yet."""
+        """Return the routes as they are known; None: not received yet."""
         listener = self._listener_watch.outcome
         if not isinstance(listener, Listener):
             self._watch_routes(None)

@@ -49,14 +49,14 @@ class Selector(Protocol):
     """Decides on each request of a channel, once."""
 
     def select(self, path: str, metadata: Metadata) -> Choice:
-        """What becomes of a request."""
+        """Choose the route of a request."""
 
 
 class PlainSelector:
     """For targets without xDS: all requests go one way."""
 
     def select(self, path: str, metadata: Metadata) -> Choice:
-        """The one way."""
+        """Choose the only route."""
         del path, metadata
         return Selection("")
 
@@ -101,7 +101,7 @@ class RouteSelector:
         self._rules = rules
 
     def select(self, path: str, metadata: Metadata) -> Choice:
-        """The first route that matches; its cluster, and the hash by its policies (A42-HASH-01)."""
+        """Choose the first route that matches, and hash by its policies (A42-HASH-01)."""
         for number, route in enumerate(self._routes):
             if matches(route.match, path, metadata, self._rng):
                 return self._follow(number, route, metadata)
@@ -128,7 +128,7 @@ class RouteSelector:
 
 
 def find_host(routes: RouteConfiguration, name: str) -> VirtualHost | None:
-    """The virtual host with the best domain: exact, then the longest *.suffix, prefix.*, then *."""
+    """Return the host with the best domain: exact, then the longest *.suffix, prefix.*, then *."""
     best: tuple[tuple[int, int], VirtualHost] | None = None
     for host in routes.virtual_hosts:
         for domain in host.domains:

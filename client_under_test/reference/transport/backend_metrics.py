@@ -16,7 +16,7 @@ _TRAILER: Final = b"endpoint-load-metrics-bin"
 
 
 def of_trailers(trailers: Mapping[bytes, bytes]) -> BackendMetrics | None:
-    """What they tell; None if they tell nothing, or nothing that can be read."""
+    """Return the metrics in the trailers; None if they are missing or cannot be read."""
     written = trailers.get(_TRAILER)
     if written is None:
         return None

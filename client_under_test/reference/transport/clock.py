@@ -36,7 +36,7 @@ class Clock:
 
     @classmethod
     def from_environment(cls, loop: asyncio.AbstractEventLoop) -> Clock:
-        """The clock with the scale that the environment gives.
+        """Make a clock with the scale that the environment sets.
 
         Raises:
             BadScale: it is no positive number.

@@ -48,23 +48,23 @@ class StreamListener(Protocol):
         """Bytes of the body."""
 
     def ended(self) -> None:
-        """The server has ended its side."""
+        """Note that the server half-closed the stream."""
 
     def broken(self, error_code: int | None) -> None:
-        """The server reset the stream (an HTTP/2 code), or the connection is gone (None)."""
+        """Note a reset of the stream (an HTTP/2 code), or the end of the connection (None)."""
 
 
 class ConnectionListener(Protocol):
     """Receives the events of a connection."""
 
     def ready(self) -> None:
-        """The server's SETTINGS have come."""
+        """Note that the server's SETTINGS have arrived."""
 
     def draining(self) -> None:
-        """The server takes no more streams; those that it has taken go on."""
+        """Note that the server accepts no more streams; accepted streams continue."""
 
     def closed(self, reason: str) -> None:
-        """The connection is gone, and every stream with it."""
+        """Note that the connection is gone, and every stream with it."""
 
 
 class Stream:
@@ -198,7 +198,7 @@ class Connection(asyncio.Protocol):
             self._flush_soon()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The transport is gone."""
+        """Note that the transport is gone."""
         self._lost(f"the connection was lost: {exc}" if exc else "the server closed the connection")
 
     # Insides.

@@ -28,13 +28,13 @@ class RpcListener(Protocol):
     """Receives the events of an RPC. `finished` comes exactly once, and last."""
 
     def opened(self, headers: Sequence[Header]) -> None:
-        """The response headers have come, and a response may follow."""
+        """Take the response headers; a response may follow."""
 
     def message(self, data: bytes) -> None:
-        """A whole response message."""
+        """Take a whole response message."""
 
     def finished(self, status: Status, metrics: BackendMetrics | None = None) -> None:
-        """The RPC is over; `metrics` is the load that its backend reported."""
+        """Note that the RPC is over; `metrics` is the load that its backend reported."""
 
 
 class Rpc:
@@ -135,7 +135,7 @@ def _on_the_wire(value: str | bytes) -> bytes:
 
 
 def _timeout(seconds: float) -> bytes:
-    """The `grpc-timeout` header: at most eight digits and a unit."""
+    """Format the `grpc-timeout` header: at most eight digits and a unit."""
     micros = max(1, round(seconds * 1_000_000))
     for unit, each in (("u", 1), ("m", 1000), ("S", 1_000_000)):
         if len(str(micros // each)) <= _TIMEOUT_DIGITS:

@@ -52,7 +52,7 @@ _OF_RESET: Final = {
 
 
 def of_trailers(trailers: dict[bytes, bytes]) -> Status:
-    """The status in a call's last headers, by the rules of gRPC over HTTP/2."""
+    """Return the status in a call's trailers, by the rules of gRPC over HTTP/2."""
     number = trailers.get(b"grpc-status")
     if number is None:
         http = trailers.get(b":status", b"200")
@@ -64,10 +64,10 @@ def of_trailers(trailers: dict[bytes, bytes]) -> Status:
 
 
 def of_reset(error_code: int) -> Status:
-    """The status of a call whose stream the server reset without trailers."""
+    """Return the status of a call whose stream the server reset without trailers."""
     return Status(_OF_RESET.get(error_code, "INTERNAL"), f"the server reset it: {error_code}")
 
 
 def lost() -> Status:
-    """The status of a call whose connection was lost."""
+    """Return the status of a call whose connection was lost."""
     return Status.unavailable("the connection was lost")

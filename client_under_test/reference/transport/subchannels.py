@@ -74,16 +74,16 @@ class ConnectionAttempt:
     # What the connection reports.
 
     def ready(self) -> None:
-        """The server's SETTINGS have come."""
+        """Note that the server's SETTINGS have arrived."""
         self._stop_timer()
         self._on_ready()
 
     def draining(self) -> None:
-        """The server takes no more streams: for the subchannel that is the end."""
+        """End the subchannel's connection: the server accepts no more streams."""
         self._end("the server is going away", gently=True)
 
     def closed(self, reason: str) -> None:
-        """The connection is gone."""
+        """Note that the connection is gone."""
         self._end(reason)
 
 

@@ -122,7 +122,7 @@ class Ads:
         return [CancelTimer(kind, name)] if gone.timer_runs else []
 
     def outcome(self, kind: Kind, name: str) -> Outcome | None:
-        """What is known of a resource that is wanted; None: nothing yet."""
+        """Return the result of a subscription; None: nothing received yet."""
         return self._types[kind].wanted[name].outcome
 
     @property
@@ -131,7 +131,7 @@ class Ads:
         return any(of_type.wanted for of_type in self._types.values())
 
     def due(self) -> list[Output]:
-        """The requests that changed subscriptions ask for, while the stream is up."""
+        """Return the requests for changed subscriptions, if the stream is up."""
         outputs: list[Output] = []
         for kind, of_type in self._types.items():
             if self._stream_is_up and of_type.is_due:
@@ -188,7 +188,7 @@ class Ads:
         return outputs
 
     def unreachable(self, why: Status) -> list[Output]:
-        """The server cannot be reached: news only for who has nothing yet."""
+        """Report an unreachable server, only to watchers without a resource."""
         status = Status.unavailable(f"the xDS server cannot be reached: {why.details}")
         outputs: list[Output] = []
         for kind, of_type in self._types.items():
@@ -208,7 +208,7 @@ class Ads:
         return outputs
 
     def timer_fired(self, kind: Kind, name: str) -> list[Output]:
-        """The resource has not come in time: it does not exist."""
+        """Note that a resource did not arrive in time: it does not exist."""
         wanted = self._types[kind].wanted[name]
         wanted.timer_runs = False
         _, is_gone = self._rules.time_to_come(self._features)
@@ -271,7 +271,7 @@ class Ads:
         return outputs + _know(kind, name, wanted, outcome)
 
     def _delete_others(self, kind: Kind, there: set[str | None]) -> list[Output]:
-        """What was there and is left out now has been deleted; what never came is waited for."""
+        """Delete known resources that the response omits; keep waiting for the unknown."""
         outputs: list[Output] = []
         if not self._rules.deletion_counts(self._features):
             return outputs

@@ -49,7 +49,7 @@ class Bootstrap(msgspec.Struct, frozen=True):
 
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> Bootstrap:
-    """The configuration that the environment names or has.
+    """Read the configuration that the environment names or contains.
 
     Raises:
         BadBootstrap: there is none, or it cannot be used; one sentence.
@@ -66,7 +66,7 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Bootstrap:
 
 
 def parse(text: bytes) -> Bootstrap:
-    """The configuration in JSON; fields that this client does not know are passed over.
+    """Parse the configuration in JSON; ignore unknown fields.
 
     Raises:
         BadBootstrap: it breaks a rule.

@@ -143,7 +143,7 @@ class XdsClient:
         return watch
 
     def unwatch(self, watch: Watch) -> None:
-        """The end of a watch."""
+        """End a watch."""
         watches = self._watches[watch.key]
         watches.remove(watch)
         if not watches:
@@ -154,7 +154,7 @@ class XdsClient:
             self._update_soon()
 
     def outcome(self, key: tuple[Kind, str]) -> Outcome | None:
-        """What is known of a resource that is watched."""
+        """Return the known result for a watched resource."""
         return self._ads.outcome(*key) if key in self._watches else None
 
     def report_loads(self, *, begin: bool) -> None:
@@ -260,7 +260,7 @@ class XdsClient:
         self._lrs_stream.send(messages.first_load_request(who, self._rules.load_features, due))
 
     def on_lrs_message(self, data: bytes) -> None:
-        """What the server wants reported, from now on."""
+        """Take a LoadStatsResponse: the server's requests from now on."""
         try:
             response: Any = lrs_pb2.LoadStatsResponse.FromString(data)
         except DecodeError:
@@ -296,7 +296,7 @@ class XdsClient:
 
 
 def _of_load_streams(rules: XdsRules) -> dict[str, Any]:
-    """What is another matter with them than with ADS."""
+    """Return the rules of LRS streams that differ from ADS."""
     return {
         "begins_again": rules.begins_again,
         "failures_that_count": rules.failures_that_count,

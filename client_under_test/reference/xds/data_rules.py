@@ -31,7 +31,7 @@ def deletion_counts_unless_ignored(features: Collection[str]) -> bool:
 
 
 def refusal_leaves_what_was(_noun: str, _features: Collection[str]) -> bool:
-    """What was good before a bad resource came stays in use.
+    """Keep the last valid resource when an invalid one arrives.
 
     Clauses: A37-TROUBLE-13, A37-TROUBLE-26, A37-VALID-28, A42-CDS-19, A42-RING-20, A46-NACK-03,
     A52-CUSTOM-09.

@@ -9,7 +9,7 @@ from client_under_test.reference.policies.ledger import LocalityLoad
 
 
 def names_itself(_stream: int) -> bool:
-    """The first request of each stream contains the node and no load.
+    """Send the node and no load in the first request of each stream.
 
     Clauses: A27-LRS-01.
     """
@@ -33,7 +33,7 @@ def as_asked(interval: float) -> float:
 
 
 def since_the_last(since: float, _asked: float, _since_the_first: float) -> float:
-    """A report contains the time in which its load was gathered.
+    """Return the time in which the reported load was gathered.
 
     Clauses: A27-LRS-08, A27-LRS-25.
     """

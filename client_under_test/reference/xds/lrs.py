@@ -110,13 +110,13 @@ class Lrs:
             self._gathered.clear()
 
     def response(self, clusters: Iterable[str], *, wants_all: bool, interval: float) -> None:
-        """What the server wants from now on."""
+        """Take the server's requests of a LoadStatsResponse."""
         self._clusters = frozenset(clusters)
         self._wants_all = wants_all
         self._interval = interval
 
     def report(self, now: float) -> list[ClusterReport]:
-        """What is due now; clusters that are not asked for go on gathering."""
+        """Return the reports that are due; keep counting for other clusters."""
         self._gather()
         known = {cluster for cluster, _ in self._gathered}
         asked = self._rules.asked_for(known, self._clusters, self._wants_all)

@@ -45,7 +45,7 @@ def node(fields: Mapping[str, Any]) -> Any:
 
 
 def discovery_request(request: Request, who: Any) -> bytes:
-    """The bytes of a DiscoveryRequest."""
+    """Return the bytes of a DiscoveryRequest."""
     message = discovery_pb2.DiscoveryRequest(
         version_info=request.version,
         resource_names=request.names,
@@ -112,5 +112,5 @@ def _set_duration(message: Any, seconds: float) -> None:
 
 
 def seconds_of(duration: Any) -> float:
-    """A Duration message in seconds."""
+    """Convert a Duration message to seconds."""
     return float(duration.seconds + duration.nanos / _NANOS)

@@ -122,7 +122,7 @@ def endpoint_is_used(health: int) -> bool:
 
 
 def each_by_its_own(good: Sequence[bool]) -> Sequence[bool]:
-    """What is said of one endpoint of a locality says nothing of another.
+    """Judge each endpoint of a locality separately.
 
     Clauses: A27-HEALTH-01, A27-PRIO-06.
     """
@@ -133,7 +133,7 @@ def each_by_its_own(good: Sequence[bool]) -> Sequence[bool]:
 
 
 def decoded(message: Any, body: bytes) -> Any:
-    """The message of this class that bytes are; DecodeError if they are none.
+    """Parse bytes as a message of this class; raises DecodeError.
 
     Clauses: A52-INPUT-02, A52-INPUT-06.
     """
@@ -149,7 +149,7 @@ def kept_with_the_stream(_is_wanted: bool) -> bool:  # noqa: FBT001 - a state
 
 
 def is_wrapper(type_url: str) -> bool:
-    """A resource may come in a message that has its name, as the features of the node say.
+    """Return whether a message is a Resource wrapper, which the node's features allow.
 
     Clauses: A27-ADS-01.
     """
@@ -157,7 +157,7 @@ def is_wrapper(type_url: str) -> bool:
 
 
 def version_of_nack(accepted: str, _rejected: str) -> str:
-    """A NACK names the last version that was accepted.
+    """Return the last accepted version, for a NACK.
 
     Clauses: A42-CDS-19, A42-CDS-30, A46-NACK-07 (our choice).
     """
@@ -165,7 +165,7 @@ def version_of_nack(accepted: str, _rejected: str) -> str:
 
 
 def reason_of_nack(found: Sequence[str]) -> str:
-    """A NACK names each bad resource, and what was found to be wrong with it.
+    """List each bad resource and its errors, for a NACK.
 
     Clauses: A42-CDS-31, A46-NACK-05 (our choice).
     """

@@ -17,13 +17,13 @@ class StreamUser(Protocol):
     """The protocol that uses the stream."""
 
     def started(self) -> None:
-        """A new stream is up: nothing has been said on it."""
+        """Note that a new stream is up, with no message on it yet."""
 
     def message(self, data: bytes) -> None:
-        """The server has sent a message."""
+        """Take a message from the server."""
 
     def ended(self, status: Status) -> None:
-        """The stream is over; another one will come if it is still wanted."""
+        """Note that the stream is over; another stream follows if one is still wanted."""
 
 
 class KeptStream:
@@ -73,7 +73,7 @@ class KeptStream:
         self._open()
 
     def use(self, connection: Connection | None) -> None:
-        """The connection as it is now. Streams of a lost one end by themselves."""
+        """Use this connection from now on. Streams of a lost connection end by themselves."""
         self._connection = connection
         self._open()
 

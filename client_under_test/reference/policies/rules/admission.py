@@ -114,7 +114,7 @@ def while_waiting(counts: Counts) -> Counts:
 
 
 def when_sent(counts: Counts) -> Counts:
-    """A request was sent.
+    """Count a request that was sent.
 
     Clauses: A42-LOAD-04, A27-LRS-20.
     """
@@ -124,7 +124,7 @@ def when_sent(counts: Counts) -> Counts:
 
 
 def when_ended(counts: Counts, ok: bool) -> Counts:  # noqa: FBT001 - how it ended
-    """A request that was sent has ended.
+    """Count the end of a request that was sent.
 
     Clauses: A42-LOAD-04, A42-LOAD-06, A27-LRS-10, A27-LRS-11.
     """
@@ -152,12 +152,12 @@ def told_category(category: str | None) -> str | None:
 
 
 def has_counted(counts: Counts) -> bool:
-    """What a locality has neither done nor does is not told (our choice: A27-LRS-16)."""
+    """Return whether a locality has anything to report (our choice: A27-LRS-16)."""
     return counts != Counts()
 
 
 def once_reported(counts: Counts) -> Counts:
-    """Requests in progress stay counted; of all others the next report says nothing.
+    """Keep requests in progress; forget all counts that were reported.
 
     Clauses: A42-LOAD-04.
     """

@@ -53,7 +53,7 @@ def first_address_identity(endpoint: Endpoint) -> str:
 
 
 def all_addresses_identity(endpoint: Endpoint) -> str:
-    """An endpoint is the set of its addresses, whatever else is attached to it.
+    """Identify an endpoint by the set of its addresses, whatever else is attached to it.
 
     Clauses: A42-SUB-14, A61-SUB-03, A52-WRR-03.
     """
@@ -61,7 +61,7 @@ def all_addresses_identity(endpoint: Endpoint) -> str:
 
 
 def place_by_address(endpoint: Endpoint) -> str:
-    """An endpoint is placed by its first address.
+    """Place an endpoint on the ring by its first address.
 
     Clauses: A42-RING-03, A61-RING-02, A61-RING-04.
     """
@@ -116,7 +116,7 @@ def sum_of_weights(before: int, weight: int) -> int:
 
 
 def capped_sizes(sizes: Sizes, cap: int) -> Sizes:
-    """A minimum or maximum above the local cap is the cap.
+    """Limit the minimum and the maximum to the local cap.
 
     Clauses: A42-CDS-24, A42-CONF-01, A42-CONF-02, A42-CONF-03, A42-CONF-04, A42-CONF-05.
     """
@@ -147,7 +147,7 @@ def entry_hash(key: str, number: int) -> int:
 
 
 def number_of_its_own(own: int, _all: int) -> int:
-    """An entry's number is how many there are of its endpoint so far, not on the whole ring.
+    """Number an entry among the entries of its endpoint, not on the whole ring.
 
     Clauses: A42-RING-16, A42-RING-17.
     """
@@ -190,7 +190,7 @@ def build(standing: Sequence[Standing], sizes: Sizes, rules: RingRules) -> Ring:
 
 
 def first_at_or_after(hashes: Sequence[int], request_hash: int) -> int:
-    """The first entry from the hash on, wrapping around.
+    """Return the first entry at or after the hash, wrapping around.
 
     Clauses: A42-PICK-01, A42-PICK-23, A42-RING-12, A42-RING-13, A42-RING-14.
     """

@@ -62,7 +62,7 @@ class PickAtRandom(Protocol):
 
 
 def hash_of_the_route(args: PickArgs, header: str, rules: PickRules) -> RequestHash | None:
-    """The hash that the config selector made, the same at each pick.
+    """Return the hash from the config selector, which is the same at each pick.
 
     Clauses: A42-HASH-21, A42-PICK-06.
     """
@@ -119,7 +119,7 @@ def pick_by_a42(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
 def pick_from_one(
     candidate: Candidate, args: PickArgs, connect: tuple[Target, ...] = ()
 ) -> PickResult:
-    """What an endpoint that has not failed does to a pick.
+    """Pick by the state of one endpoint that has not failed.
 
     Clauses: A42-PICK-02, A42-PICK-03, A42-PICK-04, A42-PICK-05, A42-PICK-10, A42-PICK-11,
     A42-PICK-12, A42-PICK-13, A42-SUB-02, A42-SUB-03.
@@ -154,7 +154,7 @@ def pick_from_the_rest(
 
 
 def pick_by_a61(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
-    """The first endpoint that has not failed decides.
+    """Pick the first endpoint that has not failed.
 
     Clauses: A42-LOC-02, A42-PICK-02, A42-PICK-03, A42-PICK-04, A42-PICK-05, A42-PICK-07,
     A42-PICK-08, A42-PICK-09, A42-PICK-10, A42-PICK-11, A42-PICK-12, A42-PICK-13, A42-PICK-14,
@@ -180,7 +180,7 @@ def failure_of(candidate: Candidate, args: PickArgs) -> Status:
 def pick_at_random(
     walk: Iterable[Candidate], args: PickArgs, *, one_is_connecting: bool
 ) -> PickResult:
-    """The first READY one; at most one IDLE one told to connect.
+    """Pick the first READY endpoint; make at most one IDLE endpoint connect.
 
     Clauses: A76-REQ-04, A76-REQ-05, A76-REQ-06, A76-REQ-07.
     """
@@ -200,7 +200,7 @@ def pick_at_random(
 
 
 def wait_instead(result: PickResult) -> PickResult:
-    """A request that waits for readiness is queued instead of failed; drops drop it.
+    """Queue a wait-for-ready request instead of failing it; drops still drop it.
 
     Clauses: A27-DROP-13, A32-CB-26, A42-PICK-24, A37-TROUBLE-34.
     """

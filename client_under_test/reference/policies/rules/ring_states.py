@@ -14,7 +14,7 @@ _ENOUGH_FAILED: Final = 2  # A42-AGG-02
 
 
 def counted_state(counted: State, reported: State) -> State:
-    """What an endpoint counts as after a report.
+    """Return the state that an endpoint counts as after a report.
 
     TRANSIENT_FAILURE sticks until READY; all else counts as reported, so that a connection which
     was lost is IDLE.
@@ -28,7 +28,7 @@ def counted_state(counted: State, reported: State) -> State:
 
 
 def aggregated_state(states: Sequence[State]) -> State:
-    """The first rule that fits; a state for each endpoint, not each entry.
+    """Return the state of the first rule that applies; each endpoint counts once.
 
     Clauses: A42-AGG-01, A42-AGG-02, A42-AGG-03, A42-AGG-04, A42-AGG-05, A42-AGG-06, A42-AGG-07,
     A42-AGG-08, A42-AGG-09, A42-AGG-10, A42-AGG-11, A42-AGG-12, A42-AGG-13, A42-AGG-14.

@@ -9,7 +9,7 @@ from client_under_test.reference.policies.interface import Subchannel
 
 
 def each_its_own(subchannel: Subchannel) -> object:
-    """A connection for each policy that wants one to an address.
+    """Use a separate connection for each policy that connects to an address.
 
     Our choice: A37 puts up with it where a cluster is used twice (A37-TREE-13), and A52 does not
     say whether a policy in the place of another has those of before (A52-CHANGE-06).

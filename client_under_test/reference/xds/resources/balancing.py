@@ -35,7 +35,7 @@ _NANOS: Final = 1_000_000_000
 
 
 def balancing(cluster: Any, rules: XdsRules, findings: Findings) -> list[Json]:
-    """The Cluster's policy as a list of LoadBalancingConfig; what is wrong goes to findings."""
+    """Return the Cluster's policy as a list of LoadBalancingConfig; add errors to `findings`."""
     if rules.prefers_extension(cluster):
         with findings.at("load_balancing_policy"):
             return _Registry(rules, findings).convert(cluster.load_balancing_policy)
@@ -97,7 +97,7 @@ def _least_request(config: Any) -> Json:
 
 
 def _lacking(policy: Any) -> str | None:
-    """The field that an entry lacks."""
+    """Return the field that an entry lacks."""
     if not policy.HasField("typed_extension_config"):
         return "typed_extension_config"
     return None if policy.typed_extension_config.HasField("typed_config") else "typed_config"
@@ -111,7 +111,7 @@ class _Registry:
         self._findings = findings
 
     def convert(self, message: Any, level: int = 1) -> list[Json]:
-        """The first policy of the list that is supported; the list is empty if that is bad."""
+        """Return the first supported policy of the list; an empty list if it is invalid."""
         if self._rules.list_is_too_deep(level):
             self._findings.add(f"is a list of level {level}")
             return []
@@ -137,7 +137,7 @@ class _Registry:
         return []
 
     def _one(self, type_url: str, body: bytes, level: int) -> list[Json] | None:
-        """The policy, or None for one that is not supported."""
+        """Return the policy; None if it is not supported."""
         known = _CONVERTERS.get(type_url)
         if known is None or not self._rules.supports(type_url):
             return None
@@ -193,7 +193,7 @@ class _Registry:
             return _in_localities(self.convert(message.endpoint_picking_policy, level + 1))
 
     def typed_struct(self, message: Any, _level: int) -> list[Json] | None:
-        """A policy by the last part of its type's name, if gRPC's own registry has it."""
+        """Return a policy by the last part of its type's name, if gRPC's own registry has it."""
         rules = self._rules
         name = rules.policy_name(message.type_url)
         if not rules.is_typed_struct(message.DESCRIPTOR.file.package):

@@ -27,7 +27,7 @@ _PERCENTAGES: Final = (
 
 
 def read_cluster(message: Any, rules: XdsRules) -> Leaf | Aggregate:
-    """The values of a Cluster message.
+    """Read a Cluster message.
 
     Raises:
         BadResource: it is not one that a gRPC client can use.
@@ -95,7 +95,7 @@ def _policy(
 
 
 def _discovery(message: Any, rules: XdsRules, findings: Findings) -> dict[str, Any]:
-    """What tells a kind of cluster from the others: `clusters`, or names of endpoints."""
+    """Return the fields that depend on the type of cluster: `clusters`, or names of endpoints."""
     written = message.WhichOneof("cluster_discovery_type")
     kind = rules.kind_of_cluster(written, message.type)
     if kind == AGGREGATE:

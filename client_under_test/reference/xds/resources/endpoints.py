@@ -26,7 +26,7 @@ _DENOMINATORS: Final = {
 
 
 def read_endpoints(message: Any, rules: XdsRules) -> LeafEndpoints:
-    """The values of a ClusterLoadAssignment message.
+    """Read a ClusterLoadAssignment message.
 
     Clauses: A27-VALID-01, A27-VALID-07 (our choice: an error), A27-VALID-08 (our choice: an error).
 
@@ -95,7 +95,7 @@ def _written(message: Any) -> int | None:
 
 
 def _endpoint(message: Any, addresses: set[str], rules: XdsRules, findings: Findings) -> Endpoint:
-    """An entry of lb_endpoints; one without an endpoint is an error (our choice: A27-VALID-02)."""
+    """Read an entry of lb_endpoints; reject one without an endpoint (our choice: A27-VALID-02)."""
     weight = rules.endpoint_weight(_written(message))
     if weight is None:
         findings.add("must be at least 1", "load_balancing_weight")
@@ -116,7 +116,7 @@ def _endpoint(message: Any, addresses: set[str], rules: XdsRules, findings: Find
 
 
 def _address(message: Any, known: set[str], rules: XdsRules, findings: Findings) -> str:
-    """The `address` of an endpoint as "ip:port"; none may be there twice.
+    """Return the `address` of an endpoint as "ip:port"; reject a repeated address.
 
     Clauses (our choice: errors): A27-VALID-03, A27-VALID-04, A27-VALID-05, A27-VALID-06,
     A27-VALID-09.

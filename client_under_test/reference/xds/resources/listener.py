@@ -22,7 +22,7 @@ _ROUTER_URL: Final = PREFIX + router_pb2.Router.DESCRIPTOR.full_name
 
 
 def read_listener(message: Any, rules: XdsRules) -> Listener:
-    """The values of a Listener message.
+    """Read a Listener message.
 
     Raises:
         BadResource: it is not one that a gRPC client can use.

@@ -33,7 +33,7 @@ _STRING_MATCHES: Final = {"exact", "prefix", "suffix", "contains"}
 
 
 def read_route_configuration(message: Any, rules: XdsRules) -> RouteConfiguration:
-    """The values of a RouteConfiguration message.
+    """Read a RouteConfiguration message.
 
     Raises:
         BadResource: it is not one that a gRPC client can use.
