@@ -106,7 +106,7 @@ async def rate(calls: int) -> tuple[float, float]:
 
 
 def suite(*arguments: str) -> dict[str, object]:
-    """The only run of a report of the suite."""
+    """Run the suite, and return the only run of its report."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "report.json"
         command = [sys.executable, "-m", "conformance", "run", "python", "--json", str(path)]

@@ -49,7 +49,7 @@ READY_MADE = (3, 14)
 
 
 def fingerprint() -> str:
-    """What the environment depends on, as one string."""
+    """Return all inputs of the environment as one string."""
     parts = [sys.version.encode(), str(ROOT).encode()]
     parts += [(ROOT / name).read_bytes() for name in ("requirements.lock", "pyproject.toml")]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
@@ -61,7 +61,7 @@ def is_current(wanted: str) -> bool:
 
 
 def pinned(name: str) -> str:
-    """The lock's own lines on one distribution: its version and hashes."""
+    """Return the lock's lines for one distribution: its version and hashes."""
     rows = re.split(r"^(?=[A-Za-z0-9])", LOCK.read_text("utf-8"), flags=re.MULTILINE)
     return next(row for row in rows if row.startswith(f"{name}=="))
 

@@ -91,7 +91,7 @@ class Attack:
         return self._rng.choice(some)()
 
     def _request(self) -> bytes:
-        """A request: headers, perhaps in pieces, then messages, and perhaps trailers."""
+        """Return a request: headers, perhaps in pieces, then messages, and perhaps trailers."""
         rng, stream = self._rng, self._stream
         self._stream += 2
         wire = self._blocks(stream, self._block(), end=rng.random() < 0.1)
@@ -118,7 +118,7 @@ class Attack:
         return frame(rng.randrange(14), rng.choice([0, 1, 4, 8, rng.randrange(256)]), stream, body)
 
     def _blocks(self, stream: int, block: bytes, *, end: bool) -> bytes:
-        """A header block as one frame, or with continuations."""
+        """Return a header block as one frame, or with continuations."""
         rng = self._rng
         flags = int(end)
         if rng.random() < 0.1:
@@ -207,7 +207,7 @@ def frame(kind: int, flags: int, stream: int, body: bytes) -> bytes:
 
 
 def good_request(path: str) -> bytes:
-    """A request that any of the servers answers."""
+    """Return a request that every server answers."""
     headers = {":method": "POST", ":scheme": "http", ":path": path, ":authority": "here"}
     headers |= {"te": "trailers", "content-type": "application/grpc"}
     block = hpack.Encoder().encode(list(headers.items()))
@@ -256,7 +256,7 @@ async def attack(host: str, port: int, wire: bytes, rng: random.Random) -> None:
 async def listening(
     port: str, folder: str
 ) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
-    """The program behind a port, and the address."""
+    """Start the program behind a port; yield it with its address."""
     arguments, name, _ = PORTS[port]
     with (Path(folder) / f"{port}.stderr").open("wb") as stderr:
         process = await asyncio.create_subprocess_exec(

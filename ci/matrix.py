@@ -69,12 +69,12 @@ def cells() -> tuple[Cell, ...]:
 
 
 def of_day(day: int, there: tuple[Cell, ...]) -> Cell:
-    """The cell whose turn it is on a day of the year."""
+    """Return the cell for a day of the year."""
     return there[day % len(there)]
 
 
 def chosen(arguments: list[str]) -> Iterable[Cell]:
-    """The cells that the command line, or the environment, names.
+    """Return the cells that the command line, or the environment, names.
 
     Raises:
         ValueError: there is none of this number.

@@ -300,7 +300,7 @@ def _field_of(fault: pb.Fault) -> str | None:
 
 @contextlib.asynccontextmanager
 async def _troubles(context: Any) -> AsyncIterator[None]:
-    """Turns the package's exceptions into statuses."""
+    """Turn the package's exceptions into statuses."""
     try:
         yield
     except (BadFault, BadResource) as trouble:

@@ -13,7 +13,7 @@ _ROOTS: Final = ("envoy", "google", "udpa", "xds")
 
 
 def empty_message(type_url: str) -> message.Message:
-    """An empty message of the type that a type URL, or a full name, ends with.
+    """Return an empty message of the type that a type URL, or a full name, ends with.
 
     Raises:
         KeyError: no such type is known.

@@ -133,7 +133,7 @@ class _Repetition:
         self._above: set[int] = set()
 
     def refuse(self, document: yaml.Node) -> None:
-        """Raises BadDocument if it is too much, or has a key twice."""
+        """Raise BadDocument if a document is too large, or repeats a key."""
         size, _ = self._measure(document)
         if size - len(self._sizes) > _MOST_REPEATED:
             raise BadDocument(f"repeats more than {_MOST_REPEATED:,} values by its aliases")

@@ -26,7 +26,7 @@ def encode_event(event: Event) -> bytes:
 
 
 def decode_event(line: bytes | str) -> Event:
-    """The event that `encode_event` wrote."""
+    """Decode an event that `encode_event` wrote."""
     fields = msgspec.json.decode(line)
     if "resources" in fields:
         fields["resources"] = [_parse(rendered) for rendered in fields["resources"]]

@@ -36,10 +36,10 @@ class Fault(Protocol):
         """The type of the response that it makes."""
 
     def version(self, ordinal: int, snapshot: Snapshot) -> str:
-        """The version of the response; `ordinal` counts the faults of a control plane."""
+        """Return the version of the response; `ordinal` counts the faults of a control plane."""
 
     def render(self, stream: AdsStream, snapshot: Snapshot, version: str) -> Outgoing | None:
-        """The response on one stream, or None where the type was never asked for."""
+        """Return the response on one stream; None if the client never requested the type."""
 
 
 class Resend(msgspec.Struct, frozen=True):
@@ -52,12 +52,12 @@ class Resend(msgspec.Struct, frozen=True):
     """A text is sent as it is, so that it can be one that was never given."""
 
     def version(self, ordinal: int, snapshot: Snapshot) -> str:
-        """The version asked for, or the one in force."""
+        """Return the requested version, or the current version."""
         del ordinal
         return snapshot.version_info(self.kind) if self.as_version is None else self.as_version
 
     def render(self, stream: AdsStream, snapshot: Snapshot, version: str) -> Outgoing | None:
-        """A response with the resources as they are."""
+        """Return a response with the unchanged resources."""
         resources = stream.subscribed(self.kind, snapshot)
         if resources is None:
             return None
@@ -86,11 +86,11 @@ class Malformed(msgspec.Struct, frozen=True):
     """Set to leave the subscribed resources out, which deletes listeners and clusters."""
 
     def version(self, ordinal: int, snapshot: Snapshot) -> str:
-        """A version of its own, so that its NACK cannot be taken for another one's."""
+        """Return a unique version, so that its NACK cannot be mistaken for another NACK."""
         return f"{snapshot.version_info(self.kind)}-malformed-{ordinal}"
 
     def render(self, stream: AdsStream, snapshot: Snapshot, version: str) -> Outgoing | None:
-        """A response with the malformed Any as its last."""
+        """Return a response whose last resource is the malformed Any."""
         broken = Packed("", self.kind.type_url, MALFORMED)
         return _with_stray(self, broken, stream, snapshot, version, "malformed")
 
@@ -104,11 +104,11 @@ class WrongType(msgspec.Struct, frozen=True):
     """Set to leave the subscribed resources out, which deletes listeners and clusters."""
 
     def version(self, ordinal: int, snapshot: Snapshot) -> str:
-        """A version of its own, so that its NACK cannot be taken for another one's."""
+        """Return a unique version, so that its NACK cannot be mistaken for another NACK."""
         return f"{snapshot.version_info(self.kind)}-wrong-type-{ordinal}"
 
     def render(self, stream: AdsStream, snapshot: Snapshot, version: str) -> Outgoing | None:
-        """A response with the Any of another type as its last."""
+        """Return a response whose last resource is the Any of another type."""
         stray = Packed("", self.type_url, b"")
         return _with_stray(self, stray, stream, snapshot, version, "wrong type")
 

@@ -99,7 +99,7 @@ def _agree(
 
 
 def resource_files(folder: Path) -> Iterator[Path]:
-    """The files of a folder and the folders within, by name; links are followed.
+    """Yield the files of a folder and its subfolders, by name; links are followed.
 
     A folder to which several links lead is read once, where it is met first. What begins with a dot
     is left out, so of a mounted ConfigMap each file is there once.

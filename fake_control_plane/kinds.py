@@ -37,12 +37,12 @@ class Kind(enum.Enum):
 
     @classmethod
     def of_type_url(cls, type_url: str) -> Kind | None:
-        """The kind that a type URL names, or None for a type that is not served."""
+        """Return the kind that a type URL names; None for a type that is not served."""
         return _BY_TYPE_URL.get(type_url)
 
     @classmethod
     def of_full_name(cls, full_name: str) -> Kind | None:
-        """The kind of a protobuf message's full name, or None for any other message."""
+        """Return the kind of a protobuf message's full name; None for any other message."""
         return _BY_TYPE_URL.get(TYPE_URL_PREFIX + full_name)
 
 

@@ -25,7 +25,7 @@ class LoadReporting(msgspec.Struct, frozen=True, kw_only=True):
     endpoint_granularity: bool = False
 
     def asked_of(self, features: Collection[str], known: Collection[str]) -> LoadReporting:
-        """What a client is asked for that would have all clusters asked for, if it cannot be.
+        """Return the request for load reports, by cluster name if the client cannot report all.
 
         Args:
             features: Those of its node.

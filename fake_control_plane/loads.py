@@ -179,13 +179,13 @@ class Loads:
     def load(
         self, cluster: str, *, service: str | None = None, locality: Locality | None = None
     ) -> Load:
-        """The requests of a cluster, or of a part of it."""
+        """Return the requests of a cluster, or of a part of it."""
         found = self.by_locality(cluster, service=service)
         chosen = found.values() if locality is None else [found.get(locality, Load())]
         return _sum(chosen)
 
     def by_locality(self, cluster: str, *, service: str | None = None) -> dict[Locality, Load]:
-        """The requests of a cluster, locality by locality (all priorities together)."""
+        """Return the requests of a cluster by locality (all priorities together)."""
         sums: dict[Locality, Load] = {}
         named = self._pairs(cluster, service)
         for cluster_name in named:
@@ -200,7 +200,7 @@ class Loads:
         return sums
 
     def drops(self, cluster: str, *, service: str | None = None) -> Drops:
-        """The drops of a cluster."""
+        """Return the drops of a cluster."""
         total = 0
         by_category: dict[str, int] = {}
         for pair in self._pairs(cluster, service):
@@ -260,7 +260,7 @@ def _load(counted: list[int]) -> Load:
 
 
 def loads_of(request: Any) -> tuple[tuple[ClusterLoad, ...], int]:
-    """The rows of a load report, and how many are left out.
+    """Return the rows of a load report, and the number of omitted rows.
 
     Those are left out with which the report would be of more than 100,000 parts (rows, localities,
     endpoints, metrics, drop categories): to read more would hold up everything else for seconds.
@@ -306,7 +306,7 @@ def cluster_load(stats: Any) -> ClusterLoad:
 
 
 def seconds(duration: Any) -> float:
-    """A `Duration` message in seconds, also one that is out of that message's own bounds."""
+    """Convert a `Duration` message to seconds, even if it is out of the message's range."""
     whole: int = duration.seconds
     nanos: int = duration.nanos
     return whole + nanos / 1e9

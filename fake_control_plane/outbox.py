@@ -57,7 +57,7 @@ class Outbox(Generic[_T]):
         return given_up
 
     def take(self) -> _T:
-        """The oldest item; there is one."""
+        """Remove and return the oldest item; there must be one."""
         item = self._items.popleft()
         self._size -= self._rules.size(item)
         return item
@@ -96,7 +96,7 @@ class NewestOnly(Generic[_T]):
         return 0
 
     def newest(self, items: Sequence[_T]) -> tuple[list[_T], list[_T]]:
-        """The last one."""
+        """Keep the last item."""
         return [items[-1]], list(items[:-1])
 
 

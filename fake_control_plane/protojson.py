@@ -104,7 +104,7 @@ def _doubled(fields: Any, of: Any, path: str) -> Iterator[str]:
 
 
 def _values(field: Any, value: Any) -> Iterator[tuple[str, Any]]:
-    """The messages of a field, each with its place in it."""
+    """Yield the messages of a field, each with its place in the field."""
     if _is_map(field):
         if isinstance(value, dict):
             yield from ((f"[{key!r}]", part) for key, part in value.items())
@@ -115,7 +115,7 @@ def _values(field: Any, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _value_type(field: Any) -> Any:
-    """The message type of a field's values; of a scalar map the entry's own, which has no more."""
+    """Return the message type of a field's values; for a scalar map, the entry's own type."""
     entry = field.message_type
     return (entry.fields_by_name["value"].message_type or entry) if _is_map(field) else entry
 
@@ -125,7 +125,7 @@ def _is_map(field: Any) -> bool:
 
 
 def _reason(trouble: Exception) -> str:
-    """What json_format says, as one sentence that begins with the field."""
+    """Return the message of json_format as one sentence that starts with the field."""
     text = " ".join(_KNOWN_FIELDS.sub("", str(trouble)).split()).rstrip(".")
     field = ".".join(_WITHIN.findall(text))
     text = _WITHIN.sub("", text)

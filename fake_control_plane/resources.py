@@ -62,12 +62,12 @@ def ring_hash(
     maximum: int | None = None,
     hash_function: str | int | None = "XX_HASH",
 ) -> RingHash:
-    """The RING_HASH policy with a config message; None leaves a field out."""
+    """Return the RING_HASH policy with a config message; None leaves a field out."""
     return RingHash(minimum=minimum, maximum=maximum, hash_function=hash_function)
 
 
 def load_balancing_policy(*policies: Any) -> Any:
-    """A list of policies (A52), for a cluster, or for a policy that has such a list in its config.
+    """Return a list of policies (A52), for a cluster or for the config of a policy.
 
     Args:
         policies: The config message of each, most preferred first; its type tells which it is.
@@ -81,7 +81,7 @@ def load_balancing_policy(*policies: Any) -> Any:
 
 
 def ring_hash_extension(minimum: int | None = None, maximum: int | None = None) -> Any:
-    """The config of ring_hash for `load_balancing_policy`; None leaves a size out."""
+    """Return the config of ring_hash for `load_balancing_policy`; None leaves a size out."""
     message = ring_hash_pb2.RingHash(hash_function=ring_hash_pb2.RingHash.XX_HASH)
     _set_optional(message.minimum_ring_size, minimum)
     _set_optional(message.maximum_ring_size, maximum)
@@ -89,7 +89,7 @@ def ring_hash_extension(minimum: int | None = None, maximum: int | None = None) 
 
 
 def typed_struct(policy: str, config: Mapping[str, Any]) -> Any:
-    """The config of a policy that has no message of its own for it, as an xds.type.v3.TypedStruct.
+    """Return the config of a policy without its own message, as an xds.type.v3.TypedStruct.
 
     Args:
         policy: The name under which the client registers the policy.
@@ -102,7 +102,7 @@ def typed_struct(policy: str, config: Mapping[str, Any]) -> Any:
 
 
 def listener(name: str, *, route_config: str | Any) -> Any:
-    """A listener for gRPC clients: an api_listener with a connection manager and the router filter.
+    """Return a listener for gRPC clients: an api_listener with an HTTP connection manager.
 
     Args:
         name: Its name, which is the client's target.
@@ -123,7 +123,7 @@ def listener(name: str, *, route_config: str | Any) -> Any:
 def route_configuration(
     name: str, *routes: Any, cluster: str | None = None, hash_policies: Iterable[Any] = ()
 ) -> Any:
-    """A route configuration with one virtual host for every domain.
+    """Return a route configuration with one virtual host for every domain.
 
     Args:
         name: Its name.
@@ -144,7 +144,7 @@ def route(
     headers: Mapping[str, str] = MappingProxyType({}),
     hash_policies: Iterable[Any] = (),
 ) -> Any:
-    """A route to a cluster, by a prefix of the path or by the whole of it.
+    """Return a route to a cluster, by a prefix of the path or by the whole path.
 
     Args:
         cluster: Its name, or the names and weights of several.
@@ -224,7 +224,7 @@ def eds_cluster(
     lrs: bool = False,
     max_requests: int | None = None,
 ) -> Any:
-    """A cluster whose endpoints come over ADS.
+    """Return a cluster whose endpoints come over ADS.
 
     Args:
         name: Its name.
@@ -249,7 +249,7 @@ def logical_dns_cluster(
     lrs: bool = False,
     max_requests: int | None = None,
 ) -> Any:
-    """A cluster of whatever a name resolves to; arguments as of `eds_cluster`."""
+    """Return a cluster of a DNS name; arguments as of `eds_cluster`."""
     message = _cluster(name, policy, lrs=lrs, max_requests=max_requests)
     message.type = cluster_pb2.Cluster.LOGICAL_DNS
     message.load_assignment.cluster_name = name
@@ -259,7 +259,7 @@ def logical_dns_cluster(
 
 
 def aggregate_cluster(name: str, *clusters: str, policy: Policy = ROUND_ROBIN) -> Any:
-    """A cluster of clusters, the most preferred first."""
+    """Return a cluster of clusters, the most preferred first."""
     message = _cluster(name, policy)
     message.cluster_type.name = AGGREGATE_CLUSTER_TYPE
     message.cluster_type.typed_config.Pack(aggregate_pb2.ClusterConfig(clusters=clusters))
@@ -267,7 +267,7 @@ def aggregate_cluster(name: str, *clusters: str, policy: Policy = ROUND_ROBIN) -
 
 
 def endpoints(cluster_name: str, *localities: Any, drops: Iterable[Any] = ()) -> Any:
-    """The endpoints of a cluster (or EDS service name), with its drop categories."""
+    """Return the endpoints of a cluster (or EDS service name), with its drop categories."""
     message = endpoint_pb2.ClusterLoadAssignment(cluster_name=cluster_name, endpoints=localities)
     for overload in drops:
         message.policy.drop_overloads.append(overload)
@@ -277,7 +277,7 @@ def endpoints(cluster_name: str, *localities: Any, drops: Iterable[Any] = ()) ->
 def locality(
     name: str | Locality, *endpoints: Any, weight: int | None = 1, priority: int = 0
 ) -> Any:
-    """A locality and its endpoints.
+    """Return a locality and its endpoints.
 
     Args:
         name: Its whole name, or just its region.
@@ -300,7 +300,7 @@ def endpoint(
     health: str = "UNKNOWN",
     hash_key: str | None = None,
 ) -> Any:
-    """An endpoint of one address or several.
+    """Return an endpoint with one or more addresses.
 
     Args:
         addresses: "127.0.0.1:1234" or "[::1]:1234"; those after the first are additional ones.

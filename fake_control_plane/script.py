@@ -97,7 +97,7 @@ class Script:
         return self._delays.get(kind, 0.0)
 
     def refusal(self, service: Service) -> Ending | None:
-        """The status with which new streams of a service end at once, if they do."""
+        """Return the status with which new streams of a service end at once, if any."""
         return self._refusals.get(service)
 
     def hold(self, *kinds: Kind) -> None:

@@ -108,7 +108,7 @@ class ControlPlane:
     async def running(
         cls, host: str = "127.0.0.1", port: int = 0, *, keep: Keep = EVERYTHING
     ) -> AsyncIterator[ControlPlane]:
-        """A control plane for the length of a `with` block; arguments and errors as of `start`."""
+        """Run a control plane for the length of a `with` block; arguments as of `start`."""
         plane = await cls.start(host, port, keep=keep)
         try:
             yield plane
@@ -193,7 +193,7 @@ class ControlPlane:
             await self._served[0].probe()
 
     def client_of(self, peer: str) -> str:
-        """The address of a client, by what gRPC calls the peer of its stream."""
+        """Return the address of a client, by gRPC's name for the peer of its stream."""
         return peer if self._served is None else self._served[1].client_of(peer)
 
     async def stop(self) -> None:

@@ -125,7 +125,7 @@ class Session(abc.ABC, Generic[_T]):
 
     @abc.abstractmethod
     def compose(self, item: _T) -> tuple[Any, Response | LoadResponse]:
-        """The message for gRPC and the event for the transcript."""
+        """Return the message for gRPC and the event for the transcript."""
 
     def forget(self) -> None:
         """Let go of what is of no use when the stream has ended."""
@@ -202,7 +202,7 @@ class AdsSession(Session[Outgoing]):
         self._late: dict[Kind, asyncio.TimerHandle] = {}
 
     def rules(self) -> Rules[Outgoing]:
-        """The newest version of each resource is sent in any case."""
+        """Return rules that always send the newest version of each resource."""
         return ResponseRules()
 
     def give_up(self, items: Sequence[Outgoing]) -> None:
@@ -263,7 +263,7 @@ class AdsSession(Session[Outgoing]):
             self._send(outgoing)
 
     def _sent(self, packed: Packed, item: Outgoing) -> any_pb2.Any:
-        """A resource as it goes out: as it is, or in a message of its name and version."""
+        """Return a resource as it is sent: as it is, or wrapped in a Resource message."""
         plain = any_pb2.Any(type_url=packed.type_url, value=packed.body)
         if Kind.of_type_url(item.type_url) not in self._plane.script.wrapped:
             return plain
@@ -273,7 +273,7 @@ class AdsSession(Session[Outgoing]):
         return wrapped
 
     def compose(self, item: Outgoing) -> tuple[Any, Response]:
-        """A discovery response and its event."""
+        """Return a discovery response and its event."""
         message = discovery_pb2.DiscoveryResponse(
             version_info=item.version,
             type_url=item.type_url,
@@ -323,7 +323,7 @@ class LrsSession(Session[LoadReporting]):
         self._asked: LoadReporting | None = None
 
     def rules(self) -> Rules[LoadReporting]:
-        """What was asked for before holds no longer."""
+        """Return rules that send only the newest request."""
         return NewestOnly()
 
     def receive(self, request: Any) -> None:
@@ -361,7 +361,7 @@ class LrsSession(Session[LoadReporting]):
         return asked.asked_of(self._features, loads.known)
 
     def compose(self, item: LoadReporting) -> tuple[Any, LoadResponse]:
-        """A load stats response and its event."""
+        """Return a load stats response and its event."""
         message = lrs_pb2.LoadStatsResponse(
             clusters=item.clusters or (),
             send_all_clusters=item.clusters is None,
@@ -378,7 +378,7 @@ class LrsSession(Session[LoadReporting]):
         return message, event
 
     def forget(self) -> None:
-        """What was in progress is no longer known."""
+        """Forget the requests in progress."""
         self._plane.loads.close(self.stream)
 
 

@@ -66,19 +66,19 @@ class Snapshot(msgspec.Struct, frozen=True):
     """What the newest version of a type is called on the wire, if not by its number."""
 
     def of(self, kind: Kind) -> Mapping[str, Resource]:
-        """The resources of one type by name, in the order in which they were set."""
+        """Return the resources of one type by name, in the order in which they were set."""
         return self.resources.get(kind, _NOTHING)
 
     def version(self, kind: Kind) -> int:
-        """The newest version of a type; 0 when it was never set."""
+        """Return the newest version of a type; 0 if it was never set."""
         return self.versions.get(kind, 0)
 
     def version_info(self, kind: Kind) -> str:
-        """The newest version of a type as responses name it."""
+        """Return the newest version of a type as responses name it."""
         return self.chosen.get(kind) or str(self.version(kind))
 
     def without(self, withheld: Collection[tuple[Kind, str]]) -> Snapshot:
-        """The snapshot as if some resources did not exist."""
+        """Return the snapshot without some resources."""
         if not withheld:
             return self
         kept = {
@@ -101,7 +101,7 @@ class Snapshots:
         self._counters = dict.fromkeys(Kind, 0)
 
     def seen_by(self, node: str | None) -> Snapshot:
-        """The snapshot that streams of this node id see."""
+        """Return the snapshot for streams of this node id."""
         return self._default if node is None else self._of_node.get(node, self._default)
 
     def set(

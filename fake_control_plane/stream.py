@@ -60,7 +60,7 @@ class Subscription(msgspec.Struct, frozen=True):
     named: bool = False
 
     def after(self, kind: Kind, names: Iterable[str]) -> Subscription:
-        """The subscription after a request with these resource names."""
+        """Return the subscription after a request with these resource names."""
         listed = frozenset(names)
         if not kind.is_complete:
             return Subscription(names=listed)
@@ -168,7 +168,7 @@ class AdsStream:
         return self._due(kind, snapshot) is not None
 
     def respond(self, kind: Kind, snapshot: Snapshot, *, unasked: bool = False) -> Outgoing | None:
-        """The response that is due of this type, noted as sent; None when none is due.
+        """Return the response that is due for this type, and note it as sent; None if none is due.
 
         Args:
             kind: The type.
@@ -201,7 +201,7 @@ class AdsStream:
         return outgoing
 
     def subscribed(self, kind: Kind, snapshot: Snapshot) -> tuple[Resource, ...] | None:
-        """What exists of what is subscribed to; None when the type was never asked for."""
+        """Return the subscribed resources that exist; None if the type was never requested."""
         state = self._types.get(kind)
         if state is None:
             return None
@@ -209,7 +209,7 @@ class AdsStream:
         return tuple(resource for name, resource in snapshot.of(kind).items() if covers(name))
 
     def earlier_nonce(self, kind: Kind) -> str | None:
-        """The nonce before the newest one of a type, or the newest if it is the only one."""
+        """Return the nonce before the newest of a type, or the newest if it is the only one."""
         state = self._types.get(kind)
         return state.nonces[0] if state is not None and state.nonces else None
 
@@ -222,7 +222,7 @@ class AdsStream:
         fault: str,
         nonce: str | None = None,
     ) -> Outgoing:
-        """A response that the protocol would not have sent, noted so that its answer is known.
+        """Return a response that violates the protocol; note it, to recognize its answer.
 
         Args:
             kind: The type of the response.

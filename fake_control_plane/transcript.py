@@ -116,7 +116,7 @@ class Transcript:
         since: int = 0,
         what: str = "event that fits",
     ) -> Event:
-        """The first event that satisfies a predicate, past or future.
+        """Wait for the first event that satisfies a predicate, past or future.
 
         Args:
             predicate: Asked once about each event.
@@ -144,7 +144,7 @@ class Transcript:
     async def answered(
         self, push: Push, kind: Kind, *, deadline: float, node: str | None = None
     ) -> Request:
-        """The first ACK or NACK of a push.
+        """Wait for the first ACK or NACK of a push.
 
         Args:
             push: The push.
@@ -161,19 +161,19 @@ class Transcript:
     async def acked(
         self, push: Push, kind: Kind, *, deadline: float, node: str | None = None
     ) -> Request:
-        """The first ACK of a push; arguments and errors as of `answered`."""
+        """Wait for the first ACK of a push; arguments and errors as of `answered`."""
         return await self._answer(push, kind, (AckOrNack.ACK,), deadline=deadline, node=node)
 
     async def nacked(
         self, push: Push, kind: Kind, *, deadline: float, node: str | None = None
     ) -> Request:
-        """The first NACK of a push; arguments and errors as of `answered`."""
+        """Wait for the first NACK of a push; arguments and errors as of `answered`."""
         return await self._answer(push, kind, (AckOrNack.NACK,), deadline=deadline, node=node)
 
     async def subscribed(
         self, kind: Kind, name: str, *, deadline: float, since: int = 0, node: str | None = None
     ) -> Request:
-        """The first request that added a name; `*` is the wildcard.
+        """Wait for the first request that added a name; `*` is the wildcard.
 
         Raises:
             DeadlinePassed: none came in time.
@@ -189,7 +189,7 @@ class Transcript:
     async def unsubscribed(
         self, kind: Kind, name: str, *, deadline: float, since: int = 0, node: str | None = None
     ) -> Request:
-        """The first request that left out a name that its stream had subscribed to.
+        """Wait for the first request that omits a name to which its stream had subscribed.
 
         Raises:
             DeadlinePassed: none came in time.

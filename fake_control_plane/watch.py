@@ -106,7 +106,7 @@ class _Watch:
         self._anew.set()
 
     async def _settled(self, now: Any) -> Any:
-        """What is seen when nothing changes any more; a folder is removed file by file."""
+        """Wait until nothing changes, and return the state; a folder is removed file by file."""
         for _ in range(_MOST_LOOKS):
             await asyncio.sleep(_TOGETHER / 1000)
             before, now = now, await self.fingerprint()
@@ -116,7 +116,7 @@ class _Watch:
 
 
 def _fingerprint(folder: Path, stop: threading.Event) -> Any:
-    """What a look sees: which folder it is, and each of its files; cut short by `stop`."""
+    """Return the identity of a folder and of each of its files; `stop` cuts it short."""
     try:
         files = itertools.takewhile(lambda _: not stop.is_set(), resource_files(folder))
         return _identity(folder), [(path, _identity(path)) for path in files]

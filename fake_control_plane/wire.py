@@ -58,7 +58,7 @@ _ANSWERS = {None: pb.Event.NO_ANSWER, AckOrNack.ACK: pb.Event.ACK, AckOrNack.NAC
 
 
 def kind_from(number: int) -> Kind:
-    """The kind that a number of the enum means.
+    """Return the kind of a number of the enum.
 
     Raises:
         BadFault: it means none.
@@ -70,7 +70,7 @@ def kind_from(number: int) -> Kind:
 
 
 def service_from(number: int) -> Service:
-    """The service that a number of the enum means.
+    """Return the service of a number of the enum.
 
     Raises:
         BadFault: it means none.
@@ -86,7 +86,7 @@ def kinds_message(kinds: Iterable[Kind]) -> list[pb.Kind]:
 
 
 def push_message(push: Push) -> pb.Push:
-    """A push as a message."""
+    """Convert a push to a message."""
     versions = (
         pb.Push.Version(kind=_KINDS[kind], version=version)
         for kind, version in push.versions.items()
@@ -95,7 +95,7 @@ def push_message(push: Push) -> pb.Push:
 
 
 def event_message(index: int, event: Event) -> pb.Event:
-    """An event and its index as a message."""
+    """Convert an event and its index to a message."""
     message = pb.Event(index=index, at=event.at, stream=event.stream, node=event.node)
     match event:
         case StreamOpened():
@@ -130,7 +130,7 @@ def event_message(index: int, event: Event) -> pb.Event:
 
 
 def ledger_message(loads: Loads, cluster: str) -> pb.LoadLedger:
-    """The sums of one cluster, or (empty) of all."""
+    """Convert the sums of one cluster, or of all (empty), to a message."""
     ledger = pb.LoadLedger()
     for name, service in loads.clusters():
         if cluster in ("", name):

@@ -24,7 +24,7 @@ from pytest_xdspec.options import PluginOptions
 
 
 def place_of(out: str, subject: Target) -> Path:
-    """The folder of what is kept of a client."""
+    """Return the folder for the files of a client."""
     return Path(out) / subject.prepared.name.replace("/", "-")
 
 

@@ -53,7 +53,7 @@ def name_of(item: pytest.Item) -> str:
 
 
 def subject_of(item: pytest.Item) -> Target | None:
-    """The client that a test is for; None if no client is named."""
+    """Return the client of a test; None if no client is named."""
     settings = item.config.stash.get(SETTINGS, None)
     parameters: dict[str, Any] = item.callspec.params if hasattr(item, "callspec") else {}
     number = parameters.get(SUBJECT)
@@ -85,7 +85,7 @@ def claimed_by(item: pytest.Item) -> Claimed:
 
 
 def wanted_by(item: pytest.Item | None) -> Wanted | None:
-    """What a test wants its world to be launched with; None if it has none."""
+    """Return the launch requirements of a test's world; None if it has none."""
     if item is None or not has_world(item) or (subject := subject_of(item)) is None:
         return None
     claimed = claimed_by(item)

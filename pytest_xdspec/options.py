@@ -32,7 +32,7 @@ class PluginOptions(NamedTuple):
 
 
 def wish(config: pytest.Config) -> PluginOptions:
-    """What is on the command line, or in the configuration file.
+    """Read the command line and the configuration file.
 
     Raises:
         pytest.UsageError: it cannot be had.
@@ -80,7 +80,7 @@ def add(parser: pytest.Parser) -> None:
 
 
 def _clients(config: pytest.Config) -> dict[str, Client]:
-    """The clients that are named, each once, by what they are called.
+    """Return the named clients, each once, by name.
 
     Raises:
         pytest.UsageError: there is none of a name, or two have one name.
@@ -103,7 +103,7 @@ def _clients(config: pytest.Config) -> dict[str, Client]:
 
 
 def settings(config: pytest.Config) -> Settings:
-    """The options but for the clients, which have yet to be made.
+    """Return the options except for the clients, which are prepared later.
 
     Raises:
         pytest.UsageError: evidence cannot be written to the folder of `--xdspec-out`.
@@ -118,7 +118,7 @@ def settings(config: pytest.Config) -> Settings:
 
 
 def _environment(config: pytest.Config) -> dict[str, str]:
-    """What the client's process is given.
+    """Return the extra environment of the client's process.
 
     Raises:
         pytest.UsageError: something is no NAME=VALUE.

@@ -107,7 +107,7 @@ def _record(
 
 
 def _repeat(item: pytest.Item, subject: Target, settings: Settings) -> str:
-    """The command that runs this test alone again, in the same folder."""
+    """Return the command that runs only this test again, in the same folder."""
     words = ["pytest", "-p", "pytest_xdspec", f"--xdspec-client={subject.prepared.argument}"]
     given = withheld(subject.environment)
     words += [f"--xdspec-env={key}={value}" for key, value in given.items()]
@@ -115,7 +115,7 @@ def _repeat(item: pytest.Item, subject: Target, settings: Settings) -> str:
 
 
 def _where(item: pytest.Item, error: BaseException | None) -> list[str]:
-    """The last line of the test itself that was gone through."""
+    """Return the last line of the test itself in the traceback."""
     if error is None:
         return []
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_in(frame, item)]

@@ -32,7 +32,7 @@ from test_servers import Fleet
 
 @pytest.fixture(scope="session")
 def xdspec_subject(request: pytest.FixtureRequest) -> Target:
-    """The client that tests run against."""
+    """Provide the client that tests run against."""
     number = getattr(request, "param", None)
     if number is None:
         pytest.fail(NO_CLIENT, pytrace=False)
@@ -43,7 +43,7 @@ def xdspec_subject(request: pytest.FixtureRequest) -> Target:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def xdspec_worlds(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Worlds]:
-    """What launches the worlds of this process."""
+    """Provide the launcher of this process's worlds."""
     made = Worlds(str(tmp_path_factory.mktemp("xdspec")))
     yield made
     await made.close()
@@ -53,7 +53,7 @@ async def xdspec_worlds(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterat
 async def world(
     request: pytest.FixtureRequest, xdspec_worlds: Worlds, xdspec_subject: Target
 ) -> AsyncIterator[World]:
-    """A control plane, a fleet of backends and a process of the client, for this test alone."""
+    """Provide a control plane, backends and a client process for this test alone."""
     item = request.node
     wanted = wanted_by(item)
     assert wanted is not None, "a test that has this fixture has its client"

@@ -155,7 +155,7 @@ class UntrustedFolder:
         return _content(self._file(name), most, self.place / name, from_end=True)
 
     def _file(self, name: str) -> int:
-        """A handle of what this path leads to, by way of no link."""
+        """Open the file of this path without following a link."""
         *folders, last = _parts(name)
         above = self.below(folders)
         try:
@@ -247,7 +247,7 @@ def _opened(place: Path | str, flags: int = 0, above: int | None = None) -> int:
 
 
 def _content(handle: int, most: int, file: Path, *, from_end: bool = False) -> bytes:
-    """What is in a file that is open, which is closed then."""
+    """Read an open file, and close it."""
     try:
         status = os.fstat(handle)
         if stat.S_ISDIR(status.st_mode):

@@ -73,7 +73,7 @@ def check_header_block(block: bytes) -> None:
 
 
 def _integer(block: bytes, at: int, prefix: int) -> tuple[int, int]:
-    """The integer that continues after a full prefix (section 5.1), and where it ends."""
+    """Decode the integer after a full prefix (section 5.1); return it and where it ends."""
     number, shift = prefix, 0
     while True:
         byte = block[at]
@@ -87,7 +87,7 @@ def _integer(block: bytes, at: int, prefix: int) -> tuple[int, int]:
 
 
 def _string(block: bytes, at: int) -> tuple[bytes, bool, int]:
-    """A string as it is on the wire, whether it is Huffman-coded, and where it ends."""
+    """Return a string as on the wire, whether it is Huffman-coded, and where it ends."""
     first = block[at]
     length, at = first & 0x7F, at + 1
     if length == 0x7F:  # noqa: PLR2004 - the prefix is full

@@ -30,7 +30,7 @@ def keep_folders_in(folder: Path) -> None:
 
 
 def unused_name() -> tuple[str, str]:
-    """A name for a connection to a hidden server, and what grpcio calls its peer then.
+    """Return a name for a connection to a hidden server, and grpcio's name for its peer.
 
     Each name is random, so that a forked process does not repeat its parent's names.
     """
@@ -147,7 +147,7 @@ class HiddenServer:
 
 
 def _private_folder() -> tuple[Path, int]:
-    """A new folder that no other user may enter, with a path that an address has room for.
+    """Make a folder that no other user may enter, with a path short enough for an address.
 
     Its name, and the lock on it, are those by which `xdspec run` finds and removes the folders of
     processes that were killed.

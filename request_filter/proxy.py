@@ -27,7 +27,7 @@ _PROTOCOL_ERROR: Final = 1  # RFC 9113, section 7
 
 
 def refusal(why: BadRequest) -> bytes:
-    """The GOAWAY frame that tells a client why its connection ends."""
+    """Return the GOAWAY frame that tells a client why its connection ends."""
     return GoAwayFrame(
         error_code=_PROTOCOL_ERROR, additional_data=f"the client {why}".encode()
     ).serialize()
@@ -80,7 +80,7 @@ class Proxy:
             connection.drop()
 
     def client_of(self, peer: str) -> str:
-        """The address of a client as gRPC writes it, by what its server calls the peer."""
+        """Return the address of a client as gRPC writes it, by the server's name for the peer."""
         return self._clients.get(peer, peer)
 
     def begins(self, connection: _Connection) -> None:
@@ -160,7 +160,7 @@ class _Connection:
         self.client.write(data)
 
     def client_half_closed(self) -> bool:
-        """The client has said all it will; returns whether the server may go on."""
+        """Note the client's half-close; return whether the server may continue."""
         if self.server is None:
             return False
         self.server.write_eof()

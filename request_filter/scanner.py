@@ -96,7 +96,7 @@ class RequestScanner:
         return b"".join(passed)
 
     def _in_order(self, before: bytes, frame: bytes) -> list[bytes]:
-        """What was before a frame with headers, and that frame once its block is whole."""
+        """Return the frames before a header frame, and that frame once its block is complete."""
         self._held += frame
         if len(self._held) > _LARGEST_HELD:
             raise BadRequest(_TOO_LARGE)
@@ -126,7 +126,7 @@ class RequestScanner:
 
 
 def _fragment(frame: bytes) -> bytes:
-    """What a HEADERS frame has of a header block, without padding and priority."""
+    """Return the header block fragment of a HEADERS frame, without padding and priority."""
     begin, end = _FRAME_HEADER, len(frame)
     if frame[4] & _PADDED:
         padding = frame[begin : begin + 1]

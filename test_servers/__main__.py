@@ -125,7 +125,7 @@ def _call_at_eof(end: Callable[[], object]) -> None:
 
 
 def main() -> int:
-    """Runs the command; bad input is one sentence and exit code 4."""
+    """Run the command; bad input is one sentence and exit code 4."""
     try:
         command.main(standalone_mode=False)
     except click.ClickException as error:

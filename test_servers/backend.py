@@ -143,7 +143,7 @@ class Backend:
         self._server = HiddenServer(self._make, report)
 
     async def start(self) -> None:
-        """Starts to serve."""
+        """Start to serve."""
         await self._server.start()
 
     async def _make(self) -> Any:
@@ -154,13 +154,13 @@ class Backend:
         await self._server.probe()
 
     async def stop(self) -> None:
-        """Ends the server and every RPC at once."""
+        """Stop the server and every RPC at once."""
         await self._server.stop()
 
     async def connect(
         self, make: Callable[[], asyncio.BaseProtocol], host: Host, connection: int
     ) -> asyncio.Transport:
-        """Opens a connection that belongs to an endpoint, by its number there.
+        """Open a connection that belongs to an endpoint, by its number there.
 
         Raises:
             OSError: The server cannot be reached.
@@ -216,15 +216,15 @@ class Backend:
         }
 
     def unknown(self, path: str) -> grpc.RpcMethodHandler[Any, Any]:
-        """The handler of a path that the server does not serve."""
+        """Return the handler of a path that the server does not serve."""
         return grpc.stream_stream_rpc_method_handler(self._recorded(path, Host.unimplemented))
 
     def end(self, row: int, code: grpc.StatusCode) -> None:
-        """Ends an RPC that asked to be kept open, by the number of its row in the ledger."""
+        """End an RPC that asked to be kept open, by the number of its row in the ledger."""
         self._kept_open[row].set_result(code)
 
     async def _behave(self, wishes: list[str], row: int, context: Context) -> bool:
-        """Does what the metadata asks for; whether the RPC was kept open, and is to end with OK."""
+        """Do what the metadata requests; return True if a kept-open RPC must end with OK."""
         try:
             behaviors = behavior.parse(wishes)
         except behavior.NotABehavior as error:
@@ -244,7 +244,7 @@ class Backend:
         return was_kept_open
 
     def _recorded(self, path: str, conduct: Conduct, *, streams: bool = False) -> Handler:
-        """Adds what every RPC has: a row in the ledger, the server's names, rpc-behavior.
+        """Wrap a handler with a row in the ledger, the server's names and rpc-behavior.
 
         What `streams` has no response of its own, so that one which was kept open is over then.
         """
@@ -301,7 +301,7 @@ class _Handlers(grpc.GenericRpcHandler):
 
 
 async def _echo_status(request: Any, context: Context) -> None:
-    """Ends the RPC with the status that the request asks for, if any."""
+    """End the RPC with the status that the request asks for, if any."""
     wanted = request.response_status
     if wanted.code:
         code = next((code for code in grpc.StatusCode if code.value[0] == wanted.code), None)

@@ -35,6 +35,6 @@ class BackendMetrics(msgspec.Struct, frozen=True, kw_only=True):
     named_metrics: dict[str, float] = {}
 
     def trailer(self) -> tuple[str, bytes]:
-        """The trailing metadata that says so."""
+        """Return the trailing metadata with these metrics."""
         fields = {name: getattr(self, name) for name in self.__struct_fields__}
         return KEY, OrcaLoadReport(**fields).SerializeToString()

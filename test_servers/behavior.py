@@ -45,7 +45,7 @@ _CODES = {code.value[0]: code for code in grpc.StatusCode if code is not grpc.St
 
 
 def parse(values: Iterable[str]) -> tuple[Behavior, ...]:
-    """Reads the values of the metadata key, several pairs as one list.
+    """Read the values of the metadata key, several pairs as one list.
 
     Raises:
         NotABehavior: An item cannot be understood.

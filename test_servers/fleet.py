@@ -58,14 +58,14 @@ class BackendEndpoint:
         )
 
     async def set_mode(self, mode: Mode) -> None:
-        """Changes what the gate does with connections from now on.
+        """Change how the gate treats connections from now on.
 
         Held connections follow the new mode; live and stalled ones stay as they are.
         """
         await self._gate.set_mode(mode)
 
     async def set_serving(self, *, serving: bool) -> None:
-        """Changes what the backend's health service says."""
+        """Change the status of the backend's health service."""
         await self._behind.set_serving(serving=serving)
 
     def set_metrics(self, metrics: BackendMetrics | None) -> None:
@@ -73,7 +73,7 @@ class BackendEndpoint:
         self._behind.metrics = metrics
 
     def go_away(self) -> None:
-        """Sends GOAWAY over all live connections, as a server that ends in good order does.
+        """Send GOAWAY on all live connections, as a server does in a graceful shutdown.
 
         RPCs under way go on; new ones belong on other connections. It is sent where the backend is
         between two frames: at once as a rule, and after its SETTINGS.
@@ -81,7 +81,7 @@ class BackendEndpoint:
         self._gate.go_away()
 
     async def kill(self) -> None:
-        """Drops all live connections, whatever their mode; the listener keeps its mode."""
+        """Drop all live connections, whatever their mode; the listener keeps its mode."""
         await self._gate.kill()
 
 
@@ -101,7 +101,7 @@ class Fleet:
 
     @classmethod
     async def start(cls, ledger: Ledger | None = None) -> Self:
-        """Makes a fleet without endpoints, ended by `stop`; its ledger keeps all, or is given.
+        """Start a fleet without endpoints, ended by `stop`; its ledger is new unless given.
 
         The process is allowed more open files than its soft limit, up to what the fleet may need.
         """
@@ -116,7 +116,7 @@ class Fleet:
     @classmethod
     @asynccontextmanager
     async def running(cls, ledger: Ledger | None = None) -> AsyncIterator[Self]:
-        """A fleet that is stopped at the end of the block; its ledger as of `start`."""
+        """Run a fleet until the end of the block; its ledger as of `start`."""
         fleet = await cls.start(ledger)
         try:
             yield fleet
@@ -140,7 +140,7 @@ class Fleet:
     async def endpoint(
         self, mode: Mode = _SERVE, *, host: str = "127.0.0.1", port: int = 0
     ) -> BackendEndpoint:
-        """Makes an endpoint.
+        """Make an endpoint.
 
         Args:
             mode: What its gate does at first.
@@ -200,7 +200,7 @@ class Fleet:
         self._backend.end(rpc, code)
 
     async def stop(self) -> None:
-        """Ends all connections, RPCs and servers; the ledger can still be read."""
+        """End all connections, RPCs and servers; the ledger can still be read."""
         await asyncio.gather(*(gate.close() for gate in self._gates))
         await self._backend.stop()
 

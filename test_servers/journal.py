@@ -43,11 +43,11 @@ class Journal(Generic[Row]):
         return self._gone + len(self._rows)
 
     def get(self, index: int) -> Row | None:
-        """The row at an index, None if it is not kept any more."""
+        """Return the row at an index; None if it is no longer kept."""
         return self._rows[index - self._gone] if index >= self._gone else None
 
     def append(self, row: Row) -> None:
-        """Adds a row; its index is the journal's length before."""
+        """Add a row; its index is the journal's previous length."""
         if len(self._rows) == self._most:
             old = self._rows[: (self._most + 1) // 2]
             del self._rows[: len(old)]
@@ -58,7 +58,7 @@ class Journal(Generic[Row]):
             self._tell(len(self) - 1, row)
 
     def amend(self, index: int, row: Row) -> None:
-        """Replaces the row at an index, which is kept."""
+        """Replace the row at an index, which is kept."""
         self._rows[index - self._gone] = row
         if self._waits:
             self._tell(index, row)

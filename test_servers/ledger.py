@@ -46,7 +46,7 @@ class Rpc(msgspec.Struct, frozen=True, kw_only=True):
     deadline: float | None
 
     def values(self, key: str) -> tuple[str | bytes, ...]:
-        """The values of a metadata key, in order."""
+        """Return the values of a metadata key, in order."""
         return tuple(value for name, value in self.metadata if name == key)
 
 
@@ -164,13 +164,13 @@ class Ledger:
         return await self._attempts.wait(predicate, count=count, since=since, deadline=deadline)
 
     def write(self, path: Path) -> None:
-        """Writes the RPCs that are kept as JSON lines, bytes in base64."""
+        """Write the RPCs that are kept as JSON lines, bytes in base64."""
         path.write_bytes(as_lines(self.rpcs))
 
     # What follows is for gates and backends.
 
     def did(self, endpoint: str, deed: Mode | Literal["kill", "go away"]) -> None:
-        """Records what is done to a gate."""
+        """Record a change of a gate."""
         at = time.monotonic()
         if isinstance(deed, str):
             self._deeds.append(Action(endpoint=endpoint, at=at, what=deed))
@@ -180,7 +180,7 @@ class Ledger:
     def began(
         self, endpoint: str, connection: int, path: str, metadata: Metadata, deadline: float | None
     ) -> int:
-        """Records the beginning of an RPC; returns its index."""
+        """Record the start of an RPC; return its index."""
         index = len(self._rpcs)
         self._rpcs.append(
             Rpc(
@@ -203,7 +203,7 @@ class Ledger:
             )
 
     def accepted(self, endpoint: str, peer: str, mode: Mode, at: float) -> int:
-        """Records an attempt; returns the connection's id."""
+        """Record an attempt; return the connection's id."""
         connection = len(self._attempts) + 1
         self._attempts.append(
             Attempt(
@@ -217,7 +217,7 @@ class Ledger:
         return connection
 
     def heard(self, connection: int) -> None:
-        """Records the first byte of a connection."""
+        """Record the first byte of a connection."""
         row = self._attempts.get(connection - 1)
         if row is not None:
             self._attempts.amend(
@@ -225,7 +225,7 @@ class Ledger:
             )
 
     def closed(self, connection: int, by: Ender) -> None:
-        """Records the end of a connection; only the first sign of it counts."""
+        """Record the end of a connection; only the first report counts."""
         row = self._attempts.get(connection - 1)
         if row is not None and row.closed_at is None:
             self._attempts.amend(

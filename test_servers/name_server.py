@@ -60,7 +60,7 @@ class NameServer:
 
     @classmethod
     async def start(cls, names: Mapping[str, Answer], rng: random.Random | None = None) -> Self:
-        """A name server that knows these names, ended by `stop`.
+        """Start a name server that knows these names, ended by `stop`.
 
         Args:
             names: In lower case, without a dot at their end.
@@ -98,7 +98,7 @@ class NameServer:
         return self._queries.rows
 
     def set(self, name: str, answer: Answer) -> None:
-        """Changes what is said of a name from now on."""
+        """Change the answer for a name from now on."""
         self._names[name] = answer
 
     async def asked(

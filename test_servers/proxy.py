@@ -36,7 +36,7 @@ Connect = Callable[[Callable[[], asyncio.BaseProtocol], int], Awaitable[asyncio.
 
 
 def host_port(host: str, port: int) -> str:
-    """An address as gRPC writes it: "127.0.0.1:80", "[::1]:80"."""
+    """Format an address like gRPC: "127.0.0.1:80", "[::1]:80"."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
@@ -70,7 +70,7 @@ class Proxy:
         self.is_closed = False
 
     async def open(self, host: str, port: int) -> int:
-        """Takes a port, chosen by the system if 0 was asked for, and returns it.
+        """Bind a port, chosen by the system if 0 was requested, and return it.
 
         Raises:
             PortTaken: The address is in use.
@@ -103,7 +103,7 @@ class Proxy:
         return bound
 
     async def _obey(self) -> None:
-        """Listens, or stops to, as the mode says."""
+        """Start or stop listening, depending on the mode."""
         if isinstance(self._mode, Refuse):
             if self._server is not None:
                 self._server.close()
@@ -121,7 +121,7 @@ class Proxy:
         return self._mode
 
     async def set_mode(self, mode: Mode) -> None:
-        """Changes what is done with connections from now on, and with those held now."""
+        """Change how connections are treated from now on, including held connections."""
         self._mode = mode
         self.ledger.did(self.endpoint, mode)
         await self._obey()
@@ -130,7 +130,7 @@ class Proxy:
                 connection.follow(mode)
 
     async def kill(self) -> None:
-        """Drops all live connections; returns when their sockets are closed."""
+        """Drop all live connections; return when their sockets are closed."""
         self.ledger.did(self.endpoint, "kill")
         victims = tuple(self.live)
         for connection in victims:
@@ -145,7 +145,7 @@ class Proxy:
             connection.go_away()
 
     async def close(self) -> None:
-        """Ends the listener and drops all connections."""
+        """Close the listener and drop all connections."""
         self.is_closed = True
         if self._server is not None:
             self._server.close()
@@ -156,7 +156,7 @@ class Proxy:
             self._holder.close()
 
     async def reach_backend(self, connection: "_Connection") -> None:
-        """Opens the way from a connection to the backend."""
+        """Connect a connection to the backend."""
         try:
             transport = await self._connect(lambda: _BackendLeg(connection), connection.id)
         except OSError as error:
@@ -221,7 +221,7 @@ class _Connection:
                 pass
 
     def early(self, data: bytes) -> None:
-        """Keeps what came before there is a splice, if there may ever be one."""
+        """Keep data that arrives before the splice, if a splice is possible."""
         if isinstance(self._following, Stall | Close | Refuse):
             return
         self._early.append(data)
@@ -315,7 +315,7 @@ class _Connection:
             self.backend.abort()
 
     async def over(self) -> None:
-        """Returns when the client's socket is closed and nothing is under way."""
+        """Return when the client's socket is closed and nothing is in progress."""
         await self._gone
         if self._task is not None:
             await asyncio.wait({self._task})

@@ -31,7 +31,7 @@ class ServerProxy:
     @classmethod
     @asynccontextmanager
     async def before(cls, address: str, mode: Mode) -> AsyncIterator["ServerProxy"]:
-        """A door for the length of the block.
+        """Run a proxy for the length of the block.
 
         Args:
             address: The server's address, such as "127.0.0.1:40123".
@@ -51,11 +51,11 @@ class ServerProxy:
             raise FleetTrouble("; ".join(door._troubles))
 
     async def set_mode(self, mode: Mode) -> None:
-        """Changes what is done with connections from now on, and with those held now."""
+        """Change how connections are treated from now on, including held connections."""
         await self._gate.set_mode(mode)
 
     async def attempted(self, *, deadline: float) -> Attempt:
-        """The first connection.
+        """Wait for the first connection.
 
         Raises:
             DeadlinePassed: None came within `deadline` seconds.

@@ -145,7 +145,7 @@ def _message(
 
 
 def _records(question: Question, found: NameRecords) -> list[str]:
-    """The records of this kind, as a zone file has them."""
+    """Return the records of this kind, as in a zone file."""
     versions = {"A": 4, "AAAA": 6}
     match question.kind:
         case "A" | "AAAA" as kind:

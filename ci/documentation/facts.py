@@ -106,7 +106,7 @@ class Facts:
         return text
 
     def not_covered(self) -> str:
-        """What implementations test themselves and no scenario sees, with the reason."""
+        """List the implementations' own tests that no scenario covers, with the reason."""
         text = ""
         for section, lines in peer_coverage().items():
             missing = [line for line in lines if line.missing]
@@ -146,7 +146,7 @@ class Facts:
         return "".join(_helps(main, "xdspec", None)).strip() + "\n"
 
     def messages(self) -> str:
-        """The fields of every message of the contract."""
+        """List the fields of every message of the contract."""
         path = ROOT / "client_under_test/contract/contract.schema.json"
         definitions: Mapping[str, Any] = json.loads(path.read_text("utf-8"))["$defs"]
         text = ""
@@ -170,7 +170,7 @@ class Facts:
         return f"{self.words(definition['description'])}\n\n" + table(("field", "value"), rows)
 
     def control_calls(self) -> str:
-        """The calls of the control service, by the comments above them."""
+        """List the calls of the control service, with the comments above them."""
         text = (ROOT / "fake_control_plane/control.proto").read_text("utf-8")
         found = re.findall(rf"{COMMENT}rpc (\w+)\((\w+)\) returns \((?:stream )?(\w+)\);", text)
         rows = (
@@ -205,7 +205,7 @@ def comment_text(comment: str) -> str:
 
 
 def symbol(path: Path, name: str) -> str:
-    """A function, class or value of a module, as it is written, decorators and all.
+    """Return the source of a function, class or value of a module, with its decorators.
 
     Args:
         path: of the module.
@@ -226,14 +226,14 @@ def symbol(path: Path, name: str) -> str:
 
 
 def _name(node: ast.AST) -> str | None:
-    """What a statement gives a name to."""
+    """Return the name that a statement binds."""
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
         return node.targets[0].id
     return getattr(node, "name", None)
 
 
 def row(path: Path, name: str) -> str:
-    """A table of a TOML file, as it is written.
+    """Return the source of a table of a TOML file.
 
     Raises:
         LookupError: there is none.
@@ -290,7 +290,7 @@ _KINDS: Mapping[str, str] = {
 
 
 def _type(field: Mapping[str, Any]) -> str:
-    """What a field may hold, in words."""
+    """Return the allowed values of a field, as text."""
     match field:
         case {"anyOf": several}:
             said = " or ".join(map(_type, several))

@@ -66,7 +66,7 @@ def update(
 
 
 def _text(file: Path) -> str:
-    """What is in a baseline; nothing, if there is no such file.
+    """Return the text of a baseline; empty if the file does not exist.
 
     Raises:
         BadBaseline: it cannot be read.
@@ -80,7 +80,7 @@ def _text(file: Path) -> str:
 
 
 def _runs(reports: Collection[Path], client: str | None) -> list[Run]:
-    """The runs of a client; of all, if none is named."""
+    """Return the runs of a client, or all runs if no client is named."""
     runs = [run for path in reports for run in read(path).runs]
     return [run for run in runs if client in {None, run.client.name}]
 

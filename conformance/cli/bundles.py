@@ -112,7 +112,7 @@ def _case(path: Path, scenario: str, catalogue: Catalogue, client: str | None) -
 
 
 def _found(report: Report, path: Path, scenario: str, client: str | None) -> tuple[Run, Scenario]:
-    """The run that is meant, and the scenario of it."""
+    """Return the run and the scenario that the user named."""
     ran = [
         (run, result)
         for run in report.runs
@@ -132,7 +132,7 @@ def _found(report: Report, path: Path, scenario: str, client: str | None) -> tup
 
 
 def _bootstrap(place: UntrustedFolder) -> bytes:
-    """The client's bootstrap, as it is; empty in old evidence."""
+    """Return the client's bootstrap as it was; empty in old evidence."""
     path = place.place / BOOTSTRAP
     try:
         content = place.read_bytes(BOOTSTRAP)
@@ -147,7 +147,7 @@ def _bootstrap(place: UntrustedFolder) -> bytes:
 
 
 def _last_words(place: UntrustedFolder) -> str:
-    """The end of what the client wrote to stderr."""
+    """Return the end of what the client wrote to stderr."""
     try:
         return place.read_end(STDERR, most=MOST_WORDS).decode("utf-8", "backslashreplace")
     except FileNotFoundError:

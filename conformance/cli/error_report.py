@@ -29,7 +29,7 @@ def tell(error: BaseException) -> None:
 
 
 def sentence(error: BaseException) -> str:
-    """What happened, in a line: of what the system refused, what and why."""
+    """Describe an error in a line; for a system error, the operation and the reason."""
     match error:
         case OutputLost():
             said = str(error)
@@ -58,7 +58,7 @@ def details(error: BaseException) -> str:
 
 
 def in_a_line(text: str, file: Path) -> str:
-    """What ended a run, in a line; a longer text is kept in a file, which the line names."""
+    """Describe the end of a run in a line; write a longer text to a file, and name the file."""
     lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) < 2:  # noqa: PLR2004 - it is a line already
         return short(text.strip())

@@ -120,7 +120,7 @@ class Past:
             self._why[number] = session.made.not_run[-1].words
 
     def _seen(self, report: Report) -> History:
-        """The history so far."""
+        """Return the history so far."""
         runs = [[*place.recorded] for place in self._places]
         why = {number: words.partition("\n")[0] for number, words in self._why.items()}
         for number, run in zip(self._ran, report.runs, strict=False):
@@ -139,7 +139,7 @@ class Past:
         return histories.history(self._title, [*zip(versions, runs, strict=True)], self._order)
 
     def _told(self, report: Report) -> History:
-        """What is said at the end."""
+        """Return the history to print at the end."""
         seen = self._seen(report)
         if self._wish.bisect:
             found = histories.bisected(seen, self._wish.bisect)

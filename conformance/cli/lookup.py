@@ -13,7 +13,7 @@ from conformance.spec.catalogue import Catalogue, CatalogueError, Clause, Unknow
 
 
 def catalogue() -> Catalogue:
-    """The clauses."""
+    """Load the catalogue."""
     try:
         return load()
     except CatalogueError as error:
@@ -21,7 +21,7 @@ def catalogue() -> Catalogue:
 
 
 def known_clause(known: Catalogue, name: str) -> Clause:
-    """The clause of this id, or a sentence on what was named instead."""
+    """Return the clause of this id; raise a usage error with suggestions if there is none."""
     if re.fullmatch(r"[Aa]\d+(-\d{4})?", name):
         near = difflib.get_close_matches(name.upper(), known.editions.ids, n=1, cutoff=0.75)
         hint = f"did you mean {near[0]}? T" if near else "t"
@@ -36,7 +36,7 @@ def known_clause(known: Catalogue, name: str) -> Clause:
 
 
 def found_client(name: str) -> Client:
-    """The client of this name, if the suite knows what its manifest states.
+    """Return the client of this name, if its manifest follows the suite's rules.
 
     Raises:
         UnknownClient: there is none.

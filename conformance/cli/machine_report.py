@@ -63,7 +63,7 @@ def survey() -> tuple[Ability, ...]:
 
 
 def lines(abilities: Iterable[Ability]) -> Iterator[str]:
-    """The survey as text for a terminal."""
+    """Return the survey as text for a terminal."""
     yield f"This machine: {_system()}"
     yield f"  {_resources()}"
     for ability in abilities:
@@ -86,7 +86,7 @@ def _has_release() -> bool:
 
 
 def _user() -> str:
-    """The user; in a container its number may have no name."""
+    """Return the user; in a container, a number may have no name."""
     try:
         return f"user {pwd.getpwuid(os.geteuid()).pw_name}"
     except KeyError:

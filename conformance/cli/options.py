@@ -59,7 +59,7 @@ def tool(_: click.Context, option: click.Parameter, words: str | None) -> tuple[
 
 
 def writable(_: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
-    """A file that can be written, in a folder that exists: better known before than after."""
+    """Return a file that can be written, in an existing folder: check before the run, not after."""
     if path is None:
         return None
     try:
@@ -90,7 +90,7 @@ def two_files(path: Path | None, other: Path | None, options: str) -> None:
 
 
 def folder(_: click.Context, option: click.Parameter, path: Path) -> Path:
-    """A folder that is there, or can be made."""
+    """Return a folder that exists or can be made."""
     try:
         require_folder(path)
     except Unusable as error:
@@ -99,14 +99,14 @@ def folder(_: click.Context, option: click.Parameter, path: Path) -> Path:
 
 
 def source(_: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
-    """The absolute path of sources that are there."""
+    """Return the absolute path of existing sources."""
     if path is not None and not path.exists():
         raise click.BadParameter(f"there is no {path}", param=option)
     return None if path is None else path.absolute()
 
 
 def demanded_clauses(grfc: str, known: Catalogue) -> tuple[str, ...]:
-    """The clauses of a gRFC, and those that amend it.
+    """Return the clauses of a gRFC, and the clauses of its amendments.
 
     Raises:
         Failure: there is none.
@@ -131,7 +131,7 @@ def clauses_of(_: click.Context, option: click.Parameter, grfc: str | None) -> t
 
 
 def shard(_: click.Context, option: click.Parameter, text: str | None) -> Shard | None:
-    """The shard that `2/4` names."""
+    """Parse a shard such as `2/4`."""
     found = None if text is None else parsed(text)
     if text is not None and found is None:
         message = f"{text!r} is not a shard such as 2/4, the second of four"

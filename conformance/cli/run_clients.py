@@ -50,7 +50,7 @@ def run_clients(
 def baselines(
     clients: list[Client], catalogue: Catalogue, patterns: Collection[str], over: Path | None
 ) -> dict[Path, tuple[Entry, ...]]:
-    """The baseline in each client's folder; these patterns, and what they expect, must be there."""
+    """Read the baseline in each client's folder; the patterns and expected scenarios must exist."""
     files = {client.folder: client.folder / baseline.FILE for client in clients}
     try:
         found = {folder: baseline.read(path, catalogue) for folder, path in files.items()}
@@ -81,7 +81,7 @@ def baselines(
 
 
 def _scenarios(patterns: Collection[str]) -> dict[str, Collection[str]]:
-    """The clauses of those that are meant by these; of all, to say what else one may mean."""
+    """Return the clauses of each matching scenario; of all scenarios if a pattern matches none."""
     if not patterns:
         return {}
     there = scenarios_named(tuple(sorted(patterns)))

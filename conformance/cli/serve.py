@@ -106,7 +106,7 @@ def serve(pattern: str, options: ServeOptions, catalogue: Catalogue, screen: Con
 
 
 def the_one(pattern: str) -> tuple[str, tuple[str, ...]]:
-    """The scenario of this name, and the clauses that it decides.
+    """Return the scenario of this name, and the clauses that it decides.
 
     Raises:
         Failure: there is none, or more than one.
@@ -123,7 +123,7 @@ def the_one(pattern: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _told(ran: Ran, interactive: InteractiveSession, screen: Console) -> Exit:
-    """What is said when it is over, and the exit code."""
+    """Print the result, and return the exit code."""
     for trouble in ran.troubles:
         screen.print(f"! {trouble}", markup=False, highlight=False, style="magenta")
     if not ran.records:

@@ -275,7 +275,7 @@ class Session:
             )
 
     def _known(self, client: Prepared) -> tuple[Entry, ...]:
-        """The failures of a client that are expected, or were until a day that has passed."""
+        """Return a client's expected failures, including expired ones."""
         entries = () if self._options.no_baseline else self._entries[client.client.folder]
         manifest = client.client.manifest
         released = manifest.python.version if manifest.python else manifest.version
@@ -326,7 +326,7 @@ class Session:
         )
 
     def break_off(self) -> None:
-        """The summary of what there is between two clients."""
+        """Print the summary so far after an interruption between two clients."""
         self._begin_last_words()
         self.end()
 
@@ -336,7 +336,7 @@ class Session:
         self._screen.show_cursor()
 
     def end(self) -> Exit:
-        """The summary of several clients, and the exit code of the command."""
+        """Print the summary of several clients, and return the exit code of the command."""
         if self._conclude:
             self._conclude(self._screen, self.made)
         elif self._several:

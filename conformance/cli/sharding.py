@@ -29,7 +29,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     def part(
         self, records: Sequence[Record], entries: tuple[Entry, ...], given: ShardInputs
     ) -> ShardReport:
-        """What its report has of it, once it ran."""
+        """Return the shard's part of a report, after it ran."""
         return ShardReport(
             number=self.shard.number,
             of=self.shard.of,
@@ -42,7 +42,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def share(shard: Shard, settings: Settings, durations: Mapping[str, float]) -> Share | None:
-    """What a shard has of what the settings select; None if no scenario can be collected.
+    """Return a shard's share of the selected scenarios; None if no scenario can be collected.
 
     Args:
         shard: which.
@@ -79,7 +79,7 @@ def durations_of(report: Report | None, client: str) -> dict[str, float]:
 
 
 def read_durations(path: Path | None) -> Report | None:
-    """The report that is named for it.
+    """Read the report with durations that the user named.
 
     Raises:
         Failure: there is none, or none with whole runs.

@@ -66,7 +66,7 @@ def places_of(name: str, chosen: Commits) -> tuple[str, tuple[VersionEntry, ...]
 
 
 def places(name: str, named: Sequence[str]) -> tuple[str, tuple[VersionEntry, ...]]:
-    """The title of a client, and its versions in their order.
+    """Return the title of a client, and its versions in order.
 
     Args:
         name: of the client, or its folder; a variant may follow.
@@ -105,7 +105,7 @@ def _is_report(text: str) -> bool:
 
 
 def _client(name: str, *, is_needed: bool) -> Client | None:
-    """The client, if it is there or has to be; one that is in reports alone need not be."""
+    """Return the client if it exists or must exist; reports alone do not need it."""
     try:
         return found_client(name)
     except UnknownClient as error:
@@ -117,7 +117,7 @@ def _client(name: str, *, is_needed: bool) -> Client | None:
 
 
 def _recorded(path: Path, client: str, variant: str | None) -> Iterator[Run]:
-    """The runs of a client in a report, without those of its other variants."""
+    """Return the runs of a client in a report, without runs of its other variants."""
     try:
         runs = read(path).runs
     except BadReport as error:
@@ -141,7 +141,7 @@ def _label(client: ClientId, sources: str = "") -> str:
 
 
 def _to_be_run(client: Client, named: str) -> VersionEntry:
-    """The client in this version, or as this variant, or another folder with it."""
+    """Return the client in this version or variant, or the client of another folder."""
     version, _, variant = named.partition("+")
     if is_version(version) or (variant and not version):
         if variant:

@@ -47,7 +47,7 @@ def refusal(resource: str, words: str, names: Collection[str]) -> Cause:
 
 
 def death(error: BaseException) -> Cause | None:
-    """The cause of a scenario whose client died before anything was seen; None if it did not."""
+    """Return the cause if the error is the client's death; None otherwise."""
     if isinstance(error, ClientCrashed):
         return Cause(words=signal_name(error.signal))
     if isinstance(error, ClientExited):
@@ -56,7 +56,7 @@ def death(error: BaseException) -> Cause | None:
 
 
 def once_each(records: Sequence[Record], catalogue: Catalogue) -> tuple[Record, ...]:
-    """The records of one run, with all but one clause blocked where several ended by one cause.
+    """Block all clauses but one of each cause that ended several scenarios.
 
     What a scenario had judged before it ended stays as it is.
     """

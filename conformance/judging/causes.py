@@ -69,7 +69,7 @@ def of(
     seconds: float = 0.0,
     nothing_seen: bool = False,
 ) -> Trouble:
-    """The verdict on every clause of a scenario that this exception ended.
+    """Return the verdict on every clause of a scenario that an exception ended.
 
     Args:
         error: what ended it.

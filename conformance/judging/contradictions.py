@@ -52,7 +52,7 @@ def contradictions(
     *,
     doubt: float,
 ) -> Iterator[Contradiction]:
-    """The calls of which client and backend tell two stories that cannot both be true.
+    """Yield the calls for which the client's report and the backend's record cannot both be true.
 
     Args:
         told: what the client says.

@@ -88,7 +88,7 @@ def scenario(  # noqa: PLR0913 - all but the clauses by their names
 
 
 def declaration_of(item: pytest.Item) -> Declaration:
-    """What a collected scenario claims; a row of a table adds its clauses to the function's.
+    """Return the declaration of a collected scenario; a row of a table adds its own clauses.
 
     A bootstrap configuration is the row's, if it has one of its own.
 
@@ -142,5 +142,5 @@ def declared_clauses(marks: Iterable[pytest.Mark]) -> frozenset[str]:
 
 
 def case(name: str, clause: str, *values: object) -> Any:
-    """A row of a scenario's table: its name, the clause that it decides, and more arguments."""
+    """Return a row of a scenario's table: its name, the clause that it decides, and arguments."""
     return pytest.param(clause, *values, id=name, marks=scenario(clause))

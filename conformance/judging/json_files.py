@@ -21,7 +21,7 @@ class ForeignFile(Exception):
 
 
 def read(path: Path, kind: type[_Kind]) -> _Kind:
-    """What a file holds.
+    """Read and decode a file.
 
     Raises:
         Unreadable, Alien: as they say.
@@ -34,7 +34,7 @@ def read(path: Path, kind: type[_Kind]) -> _Kind:
 
 
 def decoded(content: bytes, kind: type[_Kind]) -> _Kind:
-    """What bytes of a file hold.
+    """Decode the bytes of a file.
 
     Raises:
         Alien: something else.

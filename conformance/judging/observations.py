@@ -247,7 +247,7 @@ class PolicyUpdates(msgspec.Struct, frozen=True, tag="policy_updates"):
     updates: tuple[PolicyUpdate, ...]
 
     def latest(self) -> tuple[PolicyUpdate, ...]:
-        """What each instance was given last."""
+        """Return the last update of each instance."""
         return tuple({update.instance: update for update in self.updates}.values())
 
 

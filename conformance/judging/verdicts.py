@@ -177,7 +177,7 @@ def leaves_a_choice(clause: Clause, edition: str | None = None) -> bool:
 def expectation_of(
     clause: Clause, expected: Mapping[str, ExpectationT], edition: str
 ) -> ExpectationT | None:
-    """What this wording expects: its own, or that of the latest earlier wording which has one.
+    """Return the expectation of an edition's wording, or of the latest earlier wording with one.
 
     Envoy's is neither earlier nor later than the others, so it has its own or none.
     """
@@ -338,7 +338,7 @@ def combine(clause: Clause, decisions: Mapping[str, Iterable[Decision]]) -> Clau
 
 
 def worst(decisions: Iterable[Decision]) -> tuple[Verdict, Reason | None]:
-    """The verdict on a scenario: the worst of those on its clauses.
+    """Return the verdict on a scenario: the worst verdict on its clauses.
 
     Raises:
         ValueError: there is none.

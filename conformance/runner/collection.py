@@ -36,7 +36,7 @@ def isolated() -> Iterator[None]:
 
 
 def arguments(settings: Path | None, jobs: int, worker: str | None = None) -> list[str]:
-    """What pytest is called with; none of it is the user's.
+    """Return pytest's arguments; none of them comes from the user.
 
     Args:
         settings: the file that its processes read; None: all is as it is without.
@@ -85,7 +85,7 @@ class _Importer:
 
 
 def collect(settings: Settings) -> dict[str, Declaration]:
-    """What the settings select, by pytest's id of it: a scenario, or a mutant before one.
+    """Collect the selected scenarios, by pytest's id; a mutant's name comes before the id.
 
     One that asks nothing of its client takes no time, whatever it declares.
 

@@ -134,7 +134,7 @@ def forget_others(out: Path, scenarios: Collection[str]) -> None:
 
 
 def folder_name(scenario: str) -> str:
-    """What the folder with a scenario's evidence is called."""
+    """Return the name of the folder with a scenario's evidence."""
     return scenario.replace("/", "-")
 
 
@@ -164,7 +164,7 @@ def _reports(world: World) -> Iterator[dict[str, Any]]:
 
 
 def _deeds(world: World) -> Iterator[dict[str, Any]]:
-    """What was done to the endpoints, from their opening on."""
+    """Yield the changes of the endpoints, from their opening on."""
     addresses = {endpoint.id: endpoint.address for endpoint in world.registry}
     for deed in world.fleet.ledger.deeds:
         if deed.endpoint in addresses:

@@ -29,7 +29,7 @@ _OURS: Final = re.compile(rf"{PREFIX}[a-z0-9_]{{8}}")  # as `tempfile` completes
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """A folder that lasts as long as the block."""
+    """Make a temporary folder for the length of the block."""
     with interruption.postponed():
         sweep()
         folder, lock = _locked()
@@ -66,7 +66,7 @@ def _remove_if_left(path: Path) -> None:
 
 
 def _locked() -> tuple[Path, int]:
-    """A new folder, and the handle by which it is locked."""
+    """Make a new folder; return it with the descriptor of its lock."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=PREFIX))
         with suppress(FileNotFoundError):  # swept before it was locked

@@ -53,7 +53,7 @@ def end_at_once_when_told() -> None:
 
 
 def end_is_decided() -> None:
-    """The exit code stands, and nothing changes it while Python takes itself down."""
+    """Ignore signals once the exit code is decided, while Python shuts down."""
     if _ending.heeds:
         for number in TELLING:
             signal.signal(number, signal.SIG_IGN)
@@ -195,7 +195,7 @@ def _bounded() -> Iterator[None]:
 
 
 def _below(ancestor: int) -> Iterator[int]:
-    """The processes that descend from this one and live, parents first."""
+    """Yield the living descendants of a process, parents first."""
     dead = set()
     children: dict[int, list[int]] = {}
     for name in os.listdir("/proc") if os.path.isdir("/proc") else ():  # noqa: PTH112, PTH208

@@ -15,7 +15,7 @@ from conformance.spec.oracles.ring.keys import KEY_FORMATS
 
 
 def editions_there_are() -> str:
-    """The names of all editions, as the end of a sentence."""
+    """Return the names of all editions, as the end of a sentence."""
     return f"there are {', '.join(load().editions.ids)} (`xdspec list editions`)"
 
 
@@ -47,7 +47,7 @@ def _unknown(manifest: Manifest) -> Iterator[tuple[str, str]]:
 
 
 def _wrong_with(stated: Choice) -> str | None:
-    """What is wrong with a choice that is stated, and where."""
+    """Return what is wrong with a declared choice, and where."""
     known = load()
     if stated.clause == CLAUSE:
         return f"clause: {CLAUSE} is stated by [[ring-key-formats]]"

@@ -12,7 +12,7 @@ Known = Callable[[str, Decision], bool]
 
 
 def nobody_knows(_scenario: str, _decision: Decision) -> bool:
-    """That of a client without a baseline."""
+    """Return False: without a baseline, no failure is known."""
     return False
 
 
@@ -23,4 +23,4 @@ class Progress:
         """Receive the number of scenarios that will run."""
 
     def finished(self, record: Record) -> None:
-        """A scenario is over."""
+        """Receive the record of a finished scenario."""

@@ -17,7 +17,7 @@ from conformance.runner.selection import Ident
 
 
 def ident(record: Record) -> Ident:
-    """What ran: a scenario, of a mutant or of the client."""
+    """Identify a run: a scenario of a mutant or of the client."""
     return record.mutant, record.scenario
 
 
@@ -143,7 +143,7 @@ def is_doubtful(record: Record, known: Known) -> bool:
 
 
 def with_what_stands(again: Record, first: Record) -> Record:
-    """What a scenario says that ran again alone, and failures of the first time that stand.
+    """Return the record of a repeated scenario, with the failures of the first time that count.
 
     A second try overrules only what lateness may have brought about.
     """

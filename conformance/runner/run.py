@@ -141,7 +141,7 @@ def _repeat_failures(
 
 
 def _shortened(scenario: Declaration, settings: Settings) -> float:
-    """What is left of a scenario's time, once timers are shortened or not waited for."""
+    """Return the fraction of a scenario's time that remains with shortened or skipped timers."""
     if scenario.absence and settings.fast:
         return 0.0
     if scenario.failover and any(map(settings.hurries, settings.subjects)):

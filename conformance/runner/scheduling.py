@@ -48,7 +48,7 @@ def waiting_of(
 
 
 def openings(waiting: Waiting) -> tuple[tuple[str, ...], ...]:
-    """What each of those workers begins with, and next: who has the longest, the shortest of these.
+    """Return the first two scenarios of each worker: the longest one gets the shortest second.
 
     A worker begins only when it knows what comes after; what comes then is dealt out as it goes.
     """

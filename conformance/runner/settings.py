@@ -64,7 +64,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def decoded(cls, given: bytes) -> Settings:
-        """What another process has encoded."""
+        """Decode settings that another process has encoded."""
         return msgspec.json.decode(given, type=cls, dec_hook=_text_as_path)
 
 

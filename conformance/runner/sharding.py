@@ -25,14 +25,14 @@ RECORDED: Final = Path(__file__).with_name("durations.json")
 
 @functools.cache
 def recorded() -> Mapping[str, float]:
-    """The seconds of each scenario that the table of the suite has."""
+    """Return the recorded seconds of each scenario, from the suite's table."""
     return msgspec.json.decode(read_bytes(RECORDED), type=dict[str, float])
 
 
 def shares(
     scenarios: Mapping[str, Declaration], seconds: Mapping[str, float], of: int
 ) -> tuple[tuple[str, ...], ...]:
-    """The scenarios of each shard: the longest first, each to the shard with the least to do.
+    """Distribute scenarios: the longest first, each to the shard with the least work.
 
     Those that wait for a timer run beside those that work, so they are dealt out by themselves,
     and the shard that has the most of the one gets the least of the other.

@@ -34,13 +34,13 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def backoff_of(manifest: Manifest) -> Backoff:
-    """The backoff that a client states, or that of the document."""
+    """Return the backoff that a client declares, or the default of gRPC's document."""
     stated = manifest.backoff
     return Backoff() if stated is None else Backoff(**msgspec.structs.asdict(stated))
 
 
 def subject_for(client: Prepared, **more: Any) -> Target:
-    """A client as scenarios are run against it, as far as its manifest tells."""
+    """Return a client as the target of scenarios, by its manifest."""
     manifest = client.client.manifest
     written = manifest.ring_key_format_of(client.version)
     keys = ring_keys.stated(written) or RingKeys()

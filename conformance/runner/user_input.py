@@ -38,7 +38,7 @@ def pairs(given: Iterable[str]) -> dict[str, str]:
 
 
 def withheld(environment: Iterable[str]) -> dict[str, str]:
-    """The names of what a client is given; its values may be secret, and reports are published."""
+    """Return the names of the client's variables, without values: reports are public."""
     return dict.fromkeys(environment, "…")
 
 

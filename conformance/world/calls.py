@@ -224,7 +224,7 @@ class CallMaker:
         return started
 
     def row(self, call: str) -> int:
-        """The number of a call's row among those of the backends.
+        """Return the number of a call's row among the backends' rows.
 
         Raises:
             LookupError: no backend has received it.
@@ -246,7 +246,7 @@ class CallMaker:
         *,
         opened: Sequence[OpenedStream] = (),
     ) -> Calls:
-        """What became of calls, once the backends' rows agree.
+        """Return the results of calls, once the backends' rows agree.
 
         Raises:
             ClientLied: the client's word and the backends' rows contradict each other.

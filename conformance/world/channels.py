@@ -56,7 +56,7 @@ class Channels:
         return (self._launched.process, *self._others)
 
     def name(self, channel: Channel) -> str:
-        """What a channel is called in evidence."""
+        """Return the name of a channel in evidence."""
         return self._names[channel]
 
     def process(self, channel: Channel) -> ClientProcess:
@@ -64,13 +64,13 @@ class Channels:
         return self._processes[channel]
 
     async def default(self) -> Channel:
-        """The channel that calls use unless told otherwise."""
+        """Return the channel that calls use by default."""
         if self._default is None:
             self._default = await self.open()
         return self._default
 
     async def open_default(self, process: ClientProcess) -> Channel:
-        """A channel in this process, which calls use from now on unless told otherwise."""
+        """Open a channel in this process, and make it the default for calls."""
         self._default = await self.open(process)
         return self._default
 
@@ -94,7 +94,7 @@ class Channels:
     async def open_elsewhere(
         self, hosts: Mapping[str, Sequence[str]] | None = None, /, **environment: str | None
     ) -> Channel:
-        """A channel to the same target in one more process of the client.
+        """Open a channel to the same target in another process of the client.
 
         Args and exceptions are those of `start_elsewhere`.
         """
@@ -149,7 +149,7 @@ class Channels:
         return elsewhere
 
     async def open_by(self, guard: str, *values: str | None) -> dict[str, Channel]:
-        """A channel in a process of its own for each value of a guard, None for unset, in words."""
+        """Open a channel in a new process for each value of a guard, by name; None: unset."""
         return {
             f"when {'unset' if value is None else value}": await self.open_elsewhere(
                 **{guard: value}

@@ -85,7 +85,7 @@ class Checks:
     def by_edition(
         self, clause: str, expect: Callable[[str], ExpectationT]
     ) -> dict[str, ExpectationT]:
-        """What each wording of a clause expects."""
+        """Return the expectation of each wording of a clause."""
         return {edition: expect(edition) for edition in self._catalogue[clause].editions}
 
     def alike(self, clause: str, expected: ExpectationT) -> dict[str, ExpectationT]:

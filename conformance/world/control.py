@@ -179,7 +179,7 @@ class Control:
         await self._plane.resume()
 
     async def answer(self, push: Push, kind: Kind, *, deadline: float = timing.ANSWER) -> Answer:
-        """The ACK or NACK of a pushed resource.
+        """Wait for the ACK or NACK of a pushed resource.
 
         Raises:
             ClientSilent: none came in time.
@@ -245,7 +245,7 @@ class Control:
         return len(self._plane.transcript)
 
     def asked(self, *, since: int = 0) -> Subscriptions:
-        """What the client has asked for."""
+        """Return the client's subscriptions."""
         events = self._plane.transcript.events
         outdated = outdated_requests(events)
         return Subscriptions(
@@ -257,7 +257,7 @@ class Control:
         )
 
     async def asked_until(self, expectation: Expectation, *, since: int = 0) -> Subscriptions:
-        """What the client has asked for, once it fits, or ANSWER has passed."""
+        """Wait until the subscriptions match, or ANSWER has passed; return them."""
         come = self._plane.transcript.wait(
             lambda event: isinstance(event, Request) and fits(expectation, self.asked(since=since)),
             deadline=timing.ANSWER,
@@ -364,7 +364,7 @@ class Control:
             await asyncio.gather(waited, *nacked, return_exceptions=True)
 
     def ring_before(self) -> MatchesRing | None:
-        """What a client does that was late to take in what was served last, if that is known."""
+        """Return the expectation for the ring of the previous configuration, if it had one."""
         before = self._before
         if before is None:
             return None
@@ -374,7 +374,7 @@ class Control:
         return before.matches_ring()
 
     def _refused(self, kind: Kind, why: str | None) -> ResourceRejected:
-        """That it NACKed what was served last."""
+        """Return the error for a client that NACKed the last configuration."""
         served = self._served.resources_by_name() if self._served else ()
         names = {CLUSTER} | {name for _, name in served}
         return ResourceRejected(

@@ -107,7 +107,7 @@ class HeaderValues:
         return (*({SESSION: value} for value in (*values, *apart)), *self.sessions_to_map())
 
     def at_entries(self, served: XdsConfig) -> tuple[dict[str, str], ...]:
-        """The headers of calls that have the hashes of entries, and tell searches that are wrong.
+        """Return headers of calls whose hashes equal ring entries, to expose wrong searches.
 
         Where the key format is no known one their hashes are as good as any.
         """

@@ -118,7 +118,7 @@ class Settles(Protocol):
         *,
         opened: Sequence[OpenedStream] = (),
     ) -> Calls:
-        """What became of calls, once the backends' rows agree."""
+        """Return the results of calls, once the backends' rows agree."""
 
 
 class PendingCalls:

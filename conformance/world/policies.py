@@ -51,7 +51,7 @@ class Policies:
         )
 
     async def until(self, *ways: Expectation) -> PolicyUpdates:
-        """What its instances were given, once it fits in one of these ways, or APPLY has passed."""
+        """Wait until the updates match one of these, or APPLY has passed; return them."""
         assert self._registered is not None, "register comes first"
 
         def is_there() -> bool:

@@ -72,7 +72,7 @@ class Rounds:
 def stuck(
     expectation: Expectation, seen: Observation, within: float, why: str
 ) -> PreconditionTimeout:
-    """That what was awaited did not come."""
+    """Return the error for an expectation that was not met in time."""
     found = expectation.finding(seen)
     return PreconditionTimeout(
         f"expected {found.wanted} within {within:g} s, saw {found.saw}, though {why}",

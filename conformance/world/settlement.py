@@ -37,19 +37,19 @@ def marked_by_rows(planned: Sequence[PlannedCall]) -> list[PlannedCall]:
 
 
 def ids(row: Rpc) -> tuple[str, ...]:
-    """The ids, or marks, of the call that a backend received."""
+    """Return the ids, or marks, of a call that a backend received."""
     return tuple(map(str, row.values(CALL_ID_KEY)))
 
 
 def said_ok(outcomes: Iterable[Outcome]) -> set[str]:
-    """The calls that the client reports as OK, by id."""
+    """Return the ids of the calls that the client reports as OK."""
     return {outcome.id for outcome in outcomes if outcome.status == "OK"}
 
 
 def lie_by_id(
     outcomes: Iterable[Outcome], arrived: Mapping[str, str], opened: Iterable[OpenedStream] = ()
 ) -> str | None:
-    """What of the client's report is untrue, in words, if something is.
+    """Describe a false statement of the client's report; None if there is none.
 
     Args:
         outcomes: what it reports.
@@ -109,7 +109,7 @@ def ended(
     endpoints: Mapping[str, str] = MappingProxyType({}),
     opened: Iterable[OpenedStream] = (),
 ) -> tuple[Call, ...]:
-    """Calls that have ended, as the client says, and where these backends have them.
+    """Return the calls that have ended, with the client's status and the backends' rows.
 
     Those that have not ended are streams that are open, or wait to be.
     """

@@ -61,7 +61,7 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
             known.add(cluster.name)
 
     def __str__(self) -> str:
-        """What a reader of a failure needs to know of it, in a line."""
+        """Describe the configuration in a line, for a reader of a failure."""
         own = self.get_cluster()
         words = own.words(self._routed(own))
         others = [cluster for cluster in self.clusters if cluster.name != own.name]
@@ -81,7 +81,7 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
         return words
 
     def get_cluster(self, name: str | None = None) -> Cluster:
-        """The cluster of this name, or that the last route leads to: the first of several.
+        """Return the cluster of this name, or the first cluster of the last route.
 
         Raises:
             LookupError: it is not served.
@@ -131,19 +131,19 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
         return resources.route_configuration(ROUTE, *routes)
 
     def cluster(self) -> Any:
-        """The CDS resource."""
+        """Return the CDS resource."""
         return self.get_cluster().resource()
 
     def endpoints(self) -> Any:
-        """The EDS resource."""
+        """Return the EDS resource."""
         return self.get_cluster().endpoints()
 
     def addresses(self) -> tuple[str, ...]:
-        """The addresses of all endpoints, in the order of EDS."""
+        """Return the addresses of all endpoints, in the order of EDS."""
         return self.get_cluster().addresses()
 
     def config(self, cluster: str | None = None) -> RingConfig:
-        """The ring's sizes, for the oracle."""
+        """Return the ring's sizes, for the oracle."""
         policy = self.get_cluster(cluster).policy
         if isinstance(policy, RoundRobin):
             raise TypeError("ROUND_ROBIN has no ring")
@@ -155,7 +155,7 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
     def ring_localities(
         self, priority: int = 0, *, cluster: str | None = None, hash_keys: bool = False
     ) -> tuple[RingLocality, ...]:
-        """The localities of one priority, for the oracle; those without a weight are not used."""
+        """Return the localities with a weight of one priority, for the oracle."""
         return tuple(
             RingLocality(
                 name=place.name,
@@ -203,11 +203,11 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def random_over_ring(self) -> RandomOverRing:
-        """Calls with random hashes on the ring of the first priority."""
+        """Return the expectation for random hashes on the ring of the first priority."""
         return RandomOverRing(localities=self.ring_localities(), config=self.config())
 
     def all_endpoints_serve(self) -> AllEndpointsServe:
-        """Calls at every endpoint of the first priority."""
+        """Return the expectation that calls reach every endpoint of the first priority."""
         return AllEndpointsServe(localities=self.ring_localities(), config=self.config())
 
     def with_hash_policies(self, *policies: HashPolicy) -> XdsConfig:

@@ -46,7 +46,7 @@ V3: Final = config_source_pb2.V3
 
 
 def of(name: str | None) -> Translate:
-    """The dialect of this name, as manifests say it; None: gRPC's."""
+    """Return the dialect of this name in manifests; None: gRPC's."""
     return _as_it_is if name is None else _DIALECTS[name]
 
 
@@ -82,7 +82,7 @@ def envoy(resource: Any) -> Any:
 
 
 def _listener(listener: Any) -> None:
-    """A socket with a filter chain, where gRPC has an api_listener.
+    """Replace gRPC's api_listener by a socket with a filter chain.
 
     The port is the client's choice. It is not shared: with SO_REUSEPORT two proxies could be given
     the same one.

@@ -12,7 +12,7 @@ LONGEST = 80
 
 
 def or_unset(value: object) -> object:
-    """The value, or that there is none."""
+    """Return the value, or "unset" for None."""
     return "unset" if value is None else value
 
 

@@ -37,7 +37,7 @@ class TypedRingHash(msgspec.Struct, frozen=True, tag="TypedStruct"):
     """None, left out, is no 8M here: it is the default of the config itself."""
 
     def config(self) -> dict[str, str | int]:
-        """The config, as in a service config."""
+        """Return the config as in a service config."""
         fields = {
             "requestHashHeader": self.request_hash_header,
             "minRingSize": self.minimum,
@@ -72,7 +72,7 @@ Policy = RingHash | TypedRingHash | ExtensionRingHash | RoundRobin
 
 
 def policy_resource(policy: Policy) -> Any:
-    """What the builders of clusters take for it."""
+    """Return the policy as the builders of clusters take it."""
     match policy:
         case RoundRobin():
             return resources.RoundRobin()

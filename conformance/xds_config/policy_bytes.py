@@ -24,7 +24,7 @@ _BITS, _MORE = 7, 0x80
 
 
 def number(value: int) -> bytes:
-    """A number as the wire format has it, seven bits a byte."""
+    """Encode a number as a varint."""
     written = bytearray()
     while value >= _MORE:
         written.append(value % _MORE | _MORE)
@@ -33,27 +33,27 @@ def number(value: int) -> bytes:
 
 
 def field(key: int, held: bytes) -> bytes:
-    """A field that holds bytes, a text or a message."""
+    """Encode a field with bytes, a text or a message."""
     return number(key << 3 | _DELIMITED) + number(len(held)) + held
 
 
 def policies(*entries: bytes) -> bytes:
-    """The field of a Cluster with these entries."""
+    """Encode the field of a Cluster with these entries."""
     return field(LIST, b"".join(field(POLICY, field(EXTENSION, policy)) for policy in entries))
 
 
 def entry(type_url: bytes, body: bytes = b"") -> bytes:
-    """An entry by what its Any says and holds."""
+    """Encode an entry by the type and the value of its Any."""
     return field(1, b"a-policy") + field(2, field(1, type_url) + field(2, body))
 
 
 def round_robin(body: bytes = b"") -> bytes:
-    """An entry of RoundRobin, with these bytes."""
+    """Encode an entry of RoundRobin with these bytes."""
     return entry(f"{TYPE}/{ROUND_ROBIN}".encode(), body)
 
 
 def ring_hash_of_another_function() -> bytes:
-    """An entry of RingHash that cannot be converted: its hash function is MURMUR_HASH_2."""
+    """Encode an entry of RingHash that cannot be converted: its hash function is MURMUR_HASH_2."""
     return entry(
         f"{TYPE}/{RING_HASH}".encode(), ring_hash_pb2.RingHash(hash_function=2).SerializeToString()
     )

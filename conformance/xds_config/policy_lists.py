@@ -41,12 +41,12 @@ XX_HASH: Final = "hash_function: XX_HASH"
 
 
 def policies(*entries: str) -> str:
-    """The field with these entries, the most preferred first."""
+    """Format the field with these entries, the most preferred first."""
     return f"{FIELD} {{ {' '.join(entries)} }}"
 
 
 def entry(config: str, *, name: str = "a-policy") -> str:
-    """An entry by its typed_config, if it has one, and a name of its extension."""
+    """Format an entry by its typed_config, if any, and the name of its extension."""
     return f"policies {{ typed_extension_config {{ name: '{name}' {config} }} }}"
 
 
@@ -55,45 +55,45 @@ NO_EXTENSION: Final = "policies {}"
 
 
 def ring_hash(*fields: str, function: str = XX_HASH, name: str = "a-policy") -> str:
-    """An entry of RingHash; fields such as ``minimum_ring_size { value: 8 }``."""
+    """Format an entry of RingHash; fields such as ``minimum_ring_size { value: 8 }``."""
     return entry(packed(RING_HASH, " ".join((function, *fields))), name=name)
 
 
 def round_robin(fields: str = "", *, name: str = "a-policy") -> str:
-    """An entry of RoundRobin."""
+    """Format an entry of RoundRobin."""
     return entry(packed(ROUND_ROBIN, fields), name=name)
 
 
 def pick_first() -> str:
-    """An entry of PickFirst."""
+    """Format an entry of PickFirst."""
     return entry(packed(PICK_FIRST))
 
 
 def least_request(fields: str = "") -> str:
-    """An entry of LeastRequest."""
+    """Format an entry of LeastRequest."""
     return entry(packed(LEAST_REQUEST, fields))
 
 
 def weighted_round_robin(fields: str = "") -> str:
-    """An entry of ClientSideWeightedRoundRobin."""
+    """Format an entry of ClientSideWeightedRoundRobin."""
     return entry(packed(WEIGHTED, fields))
 
 
 def in_localities(*entries: str, given: bool = True) -> str:
-    """An entry of WrrLocality, with a list for each locality if that is given."""
+    """Format an entry of WrrLocality, with a list for each locality if given."""
     below = f"endpoint_picking_policy {{ {' '.join(entries)} }}"
     return entry(packed(WRR_LOCALITY, below if given else ""))
 
 
 def struct(policy: str, config: Mapping[str, Any]) -> str:
-    """An entry of TypedStruct: the config of a policy, as in a service config."""
+    """Format an entry of TypedStruct: the config of a policy, as in a service config."""
     return typed_struct(f"{TYPE}/{policy}", config)
 
 
 def typed_struct(
     type_url: str, config: Mapping[str, Any] | None, *, message: Any = XDS_STRUCT
 ) -> str:
-    """An entry of a policy by the name in a type_url; without config there is no `value`."""
+    """Format an entry of a policy by the name in a type_url; without config it has no `value`."""
     struct = message(type_url=type_url)
     if config is not None:
         struct.value.SetInParent()

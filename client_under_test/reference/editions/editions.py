@@ -74,7 +74,7 @@ def with_a53(rules: Rules) -> Rules:
 
 
 def with_a88(rules: Rules) -> Rules:
-    """Keep deleted or rejected resources, except by a server feature; use a longer timer."""
+    """Keep deleted or rejected resources, unless a server feature differs; use a longer timer."""
     return replace(
         rules,
         deletion_counts=data_rules.deletion_counts_as_a_data_error,
@@ -117,7 +117,7 @@ def with_a61_2023(rules: Rules) -> Rules:
 
 
 def with_a61_dns(rules: Rules) -> Rules:
-    """Apply A61's change of March 2025: a LOGICAL_DNS cluster is one endpoint with its own policy."""
+    """Apply A61's change of March 2025: a LOGICAL_DNS cluster is an endpoint with a policy."""
     return replace(rules, dns_endpoints=aggregates.one_endpoint, dns_policy=aggregates.own_policy)
 
 

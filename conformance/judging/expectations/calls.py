@@ -108,7 +108,7 @@ class Grouped(CallsCanBeLate, frozen=True):
     each_value_of: str = ""
 
     def groups(self, calls: Iterable[Call]) -> list[list[Call]]:
-        """The groups."""
+        """Return the groups of calls."""
         found: dict[tuple[str, ...], list[Call]] = {}
         for call in calls:
             values = (value for key, value in call.metadata if key == self.each_value_of)
@@ -117,7 +117,7 @@ class Grouped(CallsCanBeLate, frozen=True):
         return list(found.values())
 
     def in_words(self) -> str:
-        """The end of a sentence on the calls of a group."""
+        """Return the end of a sentence about the calls of a group."""
         words = " of one channel" if self.each_channel else ""
         return words + (f" with one value of {self.each_value_of}" if self.each_value_of else "")
 

@@ -186,10 +186,10 @@ class AttemptSpacing(TimeDependent, frozen=True, tag="apart", kw_only=True):
 
 
 def attempts_of(seen: Observation) -> tuple[Attempt, ...]:
-    """The attempts, where nothing else can be weighed.
+    """Return the attempts of an observation.
 
     Raises:
-        WrongKind: it is something else.
+        WrongKind: the observation is of another kind.
     """
     if not isinstance(seen, Attempts):
         raise WrongKind(f"attempts are expected here, not {type(seen).__name__}")

@@ -33,10 +33,10 @@ class WrongKind(TypeError):
 
 
 def calls_of(seen: Observation) -> tuple[Call, ...]:
-    """The calls, where nothing else can be weighed.
+    """Return the calls of an observation.
 
     Raises:
-        WrongKind: it is something else.
+        WrongKind: the observation is of another kind.
     """
     if not isinstance(seen, Calls):
         raise WrongKind(f"calls are expected here, not {type(seen).__name__}")
@@ -44,7 +44,7 @@ def calls_of(seen: Observation) -> tuple[Call, ...]:
 
 
 def trouble_of(calls: Iterable[Call]) -> str | None:
-    """What spoils a judgement by endpoints: calls that none served, or none at all."""
+    """Return what prevents a judgement by endpoints: calls without a backend, or no calls."""
     calls = tuple(calls)
     if not calls:
         return "no call was made"

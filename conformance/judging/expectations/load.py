@@ -186,7 +186,7 @@ def _categories(dropped: tuple[Dropped, ...]) -> str:
 
 
 def _differing(counted: Mapping[LoadKey, Load], reported: Mapping[LoadKey, Load]) -> str:
-    """The places of which something else was reported than counted; one that is alike is none."""
+    """Return the places whose reported load differs from the counted load, as text."""
     places = [
         place
         for place in sorted({*counted, *reported})

@@ -44,7 +44,7 @@ class ConfigReceived(TimeDependent, frozen=True, tag="hands_on"):
 
 
 def canonical(text: str) -> str:
-    """The value of a JSON text in one way of writing it."""
+    """Return the value of a JSON text in canonical form."""
     try:
         return json.dumps(json.loads(text, parse_int=float), sort_keys=True, ensure_ascii=False)
     except ValueError:
@@ -57,7 +57,7 @@ def endpoints(addresses: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def told(config: str, where: Sequence[Sequence[str]]) -> str:
-    """An update in words."""
+    """Describe an update."""
     listed = ", ".join(" and ".join(addresses) for addresses in where) or "no endpoints"
     cut = "…" if len(config) > LONGEST else ""
     return f"{config[:LONGEST]}{cut} for {listed}"

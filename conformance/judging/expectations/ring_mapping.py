@@ -78,7 +78,7 @@ class MatchesRing(TimeDependent, frozen=True, tag="maps_like", kw_only=True):
     explains are then judged by the arcs."""
 
     def candidates(self) -> tuple[Candidate, ...]:
-        """The ways of building the ring that will do."""
+        """Return the accepted ways of building the ring."""
         return tuple(
             candidate
             for candidate in CANDIDATES
@@ -96,7 +96,7 @@ class MatchesRing(TimeDependent, frozen=True, tag="maps_like", kw_only=True):
         return tuple(ring.pick for ring in dict.fromkeys(built))
 
     def ways(self, headers: Iterable[Mapping[str, str]]) -> frozenset[tuple[str, ...]]:
-        """The endpoints that calls with these headers reach, by each way of building the ring.
+        """Return the endpoints that calls with these headers reach, for each way to build the ring.
 
         Raises:
             WrongKind: a call's hash would be random.
@@ -177,7 +177,7 @@ class MatchesRing(TimeDependent, frozen=True, tag="maps_like", kw_only=True):
         return self.by_arcs and self.finding(seen).holds
 
     def key_formats(self, seen: Observation) -> frozenset[str]:
-        """The known key formats by which it holds."""
+        """Return the known key formats that match."""
         calls = calls_of(seen)
         if trouble_of(calls):
             return frozenset()
@@ -189,7 +189,7 @@ class MatchesRing(TimeDependent, frozen=True, tag="maps_like", kw_only=True):
     def _explaining(
         self, observed: tuple[tuple[int, str], ...], candidates: Sequence[Candidate]
     ) -> str:
-        """The first way of building the ring that explains all; most of the work is building.
+        """Return the first way of building the ring that explains all calls; building costs most.
 
         Unless an order is bound in which entries are dealt out, others than the known ones do, too.
         """
@@ -261,7 +261,7 @@ class MatchesRing(TimeDependent, frozen=True, tag="maps_like", kw_only=True):
         )
 
     def _dealt(self) -> tuple[dict[str, int], ...]:
-        """The number of entries of each address, by each reading that will do."""
+        """Return the number of entries of each address, by each accepted reading."""
         readings = get_args(WeightReading) if self.weights is None else (self.weights,)
         sizings = [each for each in get_args(Sizing) if self.sizing in {None, each}]
         listed = [weights(self.localities, reading) for reading in readings]
@@ -364,5 +364,5 @@ def _observed(
 def _hash(
     metadata: Metadata, policies: tuple[HashPolicy, ...], terminal: TerminalReading
 ) -> int | None:
-    """The request hash, which is asked for by each choice that calls may fit."""
+    """Return the request hash; cached, because each candidate asks for it."""
     return request_hash(policies, metadata, terminal=terminal)

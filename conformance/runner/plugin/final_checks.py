@@ -70,7 +70,7 @@ async def final_checks(made: World, error: BaseException | None) -> FinalChecks:
 
 
 async def _failed_servers(made: World) -> list[str]:
-    """What the servers of the suite could not do, each sentence with whose server it was."""
+    """Return the failures of the suite's servers, each as a sentence that names the server."""
     servers: dict[str, ControlPlane | Fleet] = {"control plane": made.plane, "backends": made.fleet}
     for server in servers.values():
         await server.probe()

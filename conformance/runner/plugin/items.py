@@ -29,7 +29,7 @@ NEXT: pytest.StashKey[pytest.Item | None] = pytest.StashKey()
 
 
 def subject_of(item: pytest.Item) -> Target:
-    """The client, or mutant, that an item is for."""
+    """Return the client, or mutant, of an item."""
     parameters: dict[str, Any] = item.callspec.params if hasattr(item, "callspec") else {}
     chosen = parameters.get("subject")
     return chosen if isinstance(chosen, Target) else item.config.stash[SETTINGS].subjects[0]
@@ -42,7 +42,7 @@ def runs_again(item: pytest.Item, selection: Selection) -> bool:
 
 
 def mutants_for(clauses: AbstractSet[str], settings: Settings) -> tuple[Target, ...]:
-    """The mutants that break one of these clauses."""
+    """Return the mutants that break one of these clauses."""
     return tuple(mutant for mutant in settings.mutants if mutant.clause in clauses)
 
 
@@ -61,7 +61,7 @@ def asks_nothing(item: pytest.Item) -> bool:
 
 
 def unasked(item: pytest.Item) -> tuple[str, ...]:
-    """The clauses of a scenario that is left out under --fast: whatever is seen, it is a skip."""
+    """Return the clauses of a scenario that --fast leaves out: they are a skip."""
     if not item.config.stash[SETTINGS].fast:
         return ()
     names, follows = declaration_of(item).clauses, subject_of(item).judged.follows
@@ -81,7 +81,7 @@ def resolves_soon(item: pytest.Item) -> bool:
 
 
 def untimed(item: pytest.Item) -> tuple[str, ...]:
-    """The clauses of a scenario that are not judged under --fast, for the sake of a timer."""
+    """Return the clauses of a scenario that --fast does not judge because of a timer."""
     claims = declaration_of(item)
     if claims.absence and item.config.stash[SETTINGS].fast:
         return claims.clauses

@@ -100,7 +100,7 @@ async def finish(
 def _with_evidence_so_far(
     record: Record, before: Record, settings: Settings, leave: Callable[[Path], tuple[str, ...]]
 ) -> Record:
-    """The record with its folder, which may be there already, as each scenario has one."""
+    """Return the record with its evidence folder, which may already exist."""
     if not before.evidence:
         return with_evidence(record, settings, leave)
     record = msgspec.structs.replace(record, evidence=before.evidence, left=before.left)
@@ -124,7 +124,7 @@ def facts_of(made: World) -> dict[str, Any]:
 
 
 def without_world(item: pytest.Item) -> Record:
-    """The record of a scenario that never got its world, or lost it."""
+    """Return the record of a scenario that never got its world, or lost it."""
     error = item.stash.get(TROUBLE, None)
     if isinstance(error, pytest.skip.Exception):
         trouble = Trouble(
@@ -156,7 +156,7 @@ def judge_nonces(item: pytest.Item, made: World) -> tuple[str, ...]:
 
 
 def record_of(item: pytest.Item, *, also: tuple[str, ...] = (), **more: Any) -> Record:
-    """The record of what was seen, with its verdicts; `more` is what was seen.
+    """Return the record of all observations, with the verdicts.
 
     Args:
         item: the scenario.

@@ -62,7 +62,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
     @classmethod
     def by(cls, item: pytest.Item) -> Wanted:
-        """What this one wants."""
+        """Return the requirements of an item."""
         knobs = declaration_of(item).knobs
         if is_hurried(item):
             knobs = {**knobs, FAILOVER_KNOB: round(timing.FAST_FAILOVER.seconds * 1000)}
@@ -81,7 +81,7 @@ class Wanted(msgspec.Struct, frozen=True):
         return cls(subject, knobs, claims.bootstrap, shares)
 
     def missing(self) -> str:
-        """What the client lacks for these knobs, in words; empty if nothing."""
+        """Describe what the client lacks for these settings; empty if nothing."""
         offered = self.subject.prepared.client.manifest.knobs
         return ", ".join(knob for knob in self.knobs if knob not in offered)
 
@@ -123,7 +123,7 @@ class Worlds:
         )
 
     async def take(self, wanted: Wanted, following: Wanted | None) -> LaunchedClient:
-        """A world as it is wanted, whose client has said hello.
+        """Return a world with these requirements, whose client has said hello.
 
         Args:
             wanted: of this scenario.
@@ -164,7 +164,7 @@ class Worlds:
         self._warm = (following, await self._launch(following))
 
     async def _in_kept(self, wanted: Wanted) -> LaunchedClient | None:
-        """A world in the process that was kept, if it fits."""
+        """Return a world in the kept process, if the process fits."""
         if self._kept is None or not wanted.shares:
             return None
         kept, self._kept = self._kept, None
@@ -209,7 +209,7 @@ class Worlds:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def worlds(request: pytest.FixtureRequest) -> AsyncIterator[Worlds]:
-    """The worlds of this process."""
+    """Provide the worlds of this process."""
     made = Worlds(request.config.stash[SETTINGS].scratch)
     yield made
     await made.close()
@@ -217,7 +217,7 @@ async def worlds(request: pytest.FixtureRequest) -> AsyncIterator[Worlds]:
 
 @pytest.fixture
 def subject(request: pytest.FixtureRequest) -> Target:
-    """The client under test, or the mutant."""
+    """Provide the client under test, or the mutant."""
     return subject_of(request.node)
 
 
@@ -225,7 +225,7 @@ def subject(request: pytest.FixtureRequest) -> Target:
 async def world(
     request: pytest.FixtureRequest, worlds: Worlds, subject: Target
 ) -> AsyncIterator[World]:
-    """The world of one scenario."""
+    """Provide the world of one scenario."""
     item = request.node
     settings = request.config.stash[SETTINGS]
     interaction = interaction_of(request.config)

@@ -147,7 +147,7 @@ def entry_hash(key: str, number: int) -> int:
 
 
 def number_of_its_own(own: int, _all: int) -> int:
-    """Number an entry among the entries of its endpoint, not on the whole ring.
+    """Return an entry's number among the entries of its endpoint, not on the whole ring.
 
     Clauses: A42-RING-16, A42-RING-17.
     """
