@@ -53,7 +53,7 @@ class BadgeRuns(NamedTuple):
 
 
 def found(reports: Iterable[Report], client: str | None) -> BadgeRuns:
-    """The runs of a client; of several reports, as of one for each document, all count.
+    """Return the runs of a client; the runs of several reports all count.
 
     Args:
         reports: that ``--json`` has written.
@@ -160,5 +160,5 @@ def _verdict(runs: Sequence[Run]) -> tuple[str, str]:
 
 
 def endpoint(made: Badge) -> bytes:
-    """The JSON."""
+    """Return the badge as JSON, for an endpoint of shields.io."""
     return msgspec.json.format(msgspec.json.encode(made), indent=2) + b"\n"

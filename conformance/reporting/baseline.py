@@ -143,7 +143,7 @@ class _Written(_Said, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise ValueError("write why the client fails into `explanation`, once")
 
     def each(self) -> Iterator[Entry]:
-        """An entry for each clause."""
+        """Yield an entry for each clause."""
         said = {field: getattr(self, field) for field in _Said.__struct_fields__}
         said["explanation"] = self.explanation or self.words
         yield Entry(**said, scenarios=several(self.scenario))
@@ -169,12 +169,12 @@ class Fixed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 def entries_of(table: Mapping[str, Any]) -> tuple[Entry, ...]:
-    """The entries of one table of a file that has been read without a complaint."""
+    """Return the entries of one table of a valid file."""
     return tuple(msgspec.convert(table, _Written).each())
 
 
 def places(entries: Iterable[Entry]) -> set[tuple[str, str]]:
-    """The clauses that they know, each with a scenario."""
+    """Return the pairs of clause and scenario of these entries."""
     return {(entry.clause, scenario) for entry in entries for scenario in entry.scenarios}
 
 
@@ -184,7 +184,7 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_over(path: Path, catalogue: Catalogue, below: Collection[Entry]) -> tuple[Entry, ...]:
-    """The entries of a user's own file, and those of the baseline below it as far as they stand.
+    """Return the entries of a user's file, and the entries below it that it does not override.
 
     Raises:
         BadBaseline: there is no such file, it breaks a rule, or calls fixed what was not broken.
@@ -196,7 +196,7 @@ def read_over(path: Path, catalogue: Catalogue, below: Collection[Entry]) -> tup
 
 
 def read(path: Path, catalogue: Catalogue) -> tuple[Entry, ...]:
-    """The entries of a file; none if there is no such file.
+    """Return the entries of a file; none if the file does not exist.
 
     Raises:
         BadBaseline: the file breaks a rule.
@@ -213,7 +213,7 @@ def read(path: Path, catalogue: Catalogue) -> tuple[Entry, ...]:
 def parsed(
     content: bytes, catalogue: Catalogue, path: Path, *, below: Collection[Entry] = ()
 ) -> tuple[Entry, ...]:
-    """The entries that a file of this content has.
+    """Return the entries of a file with this content.
 
     Args:
         content: of the file.
@@ -265,7 +265,7 @@ def _without(entries: Iterable[Entry], covered: Collection[tuple[str, str]]) -> 
 
 
 def _complaint(entry: Entry) -> str | None:
-    """What is wrong with an entry, behind the name of its clause; None if nothing is."""
+    """Return what is wrong with an entry, after the clause's id; None if it is valid."""
     if entry.reason not in REASONS:
         return f": a client does not fail because of {entry.reason}"
     if not is_range(entry.versions):
@@ -369,7 +369,7 @@ def endings(records: Iterable[Record], entries: Collection[Entry], today: date) 
 def surprises(
     records: Iterable[Record], entries: Iterable[Entry], *, is_release: bool = True
 ) -> Iterator[str]:
-    """The entries that are not true, as sentences: of those whose scenarios ran.
+    """Yield a sentence for each untrue entry among the scenarios that ran.
 
     Args:
         records: of a run, with what is blocked.
@@ -397,7 +397,7 @@ def _is_mended(decisions: Iterable[Decision]) -> bool:
 def _judged(
     records: Iterable[Record], entries: Iterable[Entry]
 ) -> Iterator[tuple[Entry, str, list[Decision]]]:
-    """The entries with each of their scenarios that ran, and its decisions."""
+    """Yield the entries with each of their scenarios that ran, and its decisions."""
     decisions = {record.scenario: record.decisions for record in records}
     for entry in entries:
         for scenario in entry.scenarios:
@@ -411,7 +411,7 @@ def _judged(
 
 
 def _untrue(entry: Entry, scenario: str, decisions: Collection[Decision]) -> str | None:
-    """What is not true of an entry; nothing is, where its scenario did not judge the clause."""
+    """Return what is untrue of an entry; None if its scenario did not judge the clause."""
     verdict, reason = worst(decisions)
     is_judged = verdict not in {Verdict.SKIP, Verdict.ERROR}
     is_known = any(entry.knows(scenario, decision) for decision in decisions)

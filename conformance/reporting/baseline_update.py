@@ -210,7 +210,7 @@ def _limits(clause: str, shown: Iterable[_Shown]) -> dict[str, Any]:
 def _with_fixed(
     document: tomlkit.TOMLDocument, below: Iterable[Entry], runs: Sequence[Run]
 ) -> Iterator[str]:
-    """What the baseline below knows and no run shows."""
+    """Yield the known failures of the baseline below that no run shows."""
     own = [
         observation
         for table in document.get("expected", ())
@@ -295,7 +295,7 @@ def _new_failures(runs: Iterable[Run]) -> Mapping[tuple[str, Reason, str], Seque
 
 
 def _piece(saws: Iterable[str]) -> str:
-    """The longest piece that each of them has and that other runs will have too; or nothing."""
+    """Return the longest text that all contain and that other runs will repeat; may be empty."""
     first, *others = dict.fromkeys(text.partition(CLOSEST)[0] for text in saws)
     pieces = {piece.strip(" ,;:") for piece in VARYING.split(first)} | {LOCAL} & {
         first[: len(LOCAL)]

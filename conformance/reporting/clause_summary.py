@@ -53,7 +53,7 @@ class ClauseSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def by_clause(clauses: Mapping[str, ClauseResult]) -> dict[str, ClauseSummary]:
-    """What a whole run says."""
+    """Summarize the clauses of a whole run."""
     return {
         name: ClauseSummary(
             verdict=clause.verdict,
@@ -68,7 +68,7 @@ def by_clause(clauses: Mapping[str, ClauseResult]) -> dict[str, ClauseSummary]:
 
 
 def by_scenario(scenarios: Iterable[Scenario]) -> dict[str, dict[str, ClauseSummary]]:
-    """What each scenario says, by clause and scenario."""
+    """Summarize the clauses of each scenario."""
     found: dict[str, dict[str, ClauseSummary]] = {}
     for scenario in scenarios:
         for clause, verdict in scenario.clauses.items():
@@ -96,7 +96,7 @@ def _followed(
 
 
 def _choices(seen: Iterable[str]) -> tuple[str, ...]:
-    """What was chosen, in any order; why it was not to be seen has ports and times in its words."""
+    """Return the observed choices, sorted; texts of unseen choices differ in ports and times."""
     return tuple(sorted({UNSEEN if text.startswith(UNSEEN) else text for text in seen}))
 
 

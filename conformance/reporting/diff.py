@@ -103,7 +103,7 @@ def diff(old: Report, new: Report) -> Diff:
 
 
 def lines(found: Diff) -> Iterator[str]:
-    """The differences for a person to read, the worst first."""
+    """Yield the differences for a user to read, the worst first."""
     for client in found.clients:
         if not client.old:
             yield f"{client.name}: in the new report only"
@@ -121,7 +121,7 @@ def lines(found: Diff) -> Iterator[str]:
 
 
 def markdown(found: Diff) -> Iterator[str]:
-    """The differences as a comment on a pull request: a line a client, the rest to be opened."""
+    """Yield the differences as a comment on a pull request: a line per client, details folded."""
     verdict = "is worse" if found.is_worse else "is no worse"
     yield f"### xdspec: {verdict}" if not found.is_empty else "### xdspec: nothing differs"
     for client in found.clients:
@@ -165,7 +165,7 @@ def write_json(found: Diff, path: Path) -> None:
 
 
 def _pairs(old: Sequence[Run], new: Sequence[Run]) -> Iterator[tuple[Run | None, Run | None]]:
-    """The runs of each client, in the order of the old report and then of the new."""
+    """Yield the runs of each client, in the order of the old report and then of the new report."""
     left = list(new)
     for before in old:
         same = [run for run in left if run.client == before.client]
@@ -220,7 +220,7 @@ def _differing(
 def _kind_of_both(
     old: ClauseSummary | None, new: ClauseSummary | None, inside: Iterable[Difference]
 ) -> Kind:
-    """The clause's, but that a scenario which is broken breaks a clause that failed before, too."""
+    """Return the clause's kind of change; a broken scenario breaks the clause."""
     kinds = {difference.kind for difference in inside}
     if old != new:
         own = kind_of(old, new)

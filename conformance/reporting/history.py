@@ -197,7 +197,7 @@ def _state(told: ClauseSummary) -> str:
 
 
 def bisected(seen: History, clause: str) -> Bisected:
-    """What bisecting has found of a clause, by the runs that there are."""
+    """Return the result of bisecting a clause, from the runs so far."""
     found = bisection(seen, clause)
     labels = [version.label for version in seen.versions]
     row = seen.clauses.get(clause)
@@ -256,7 +256,7 @@ def _runs(cell: Iterable[Times]) -> int:
 
 
 def lines(seen: History) -> Iterator[str]:
-    """The clauses that changed, a column for each version."""
+    """Yield the clauses that changed, with a column for each version."""
     changed = seen.changed
     yield _head(seen)
     yield from (f"  {line}" for line in _not_run(seen.versions))
@@ -314,7 +314,7 @@ def _not_run(versions: Iterable[Version]) -> Iterator[str]:
 
 
 def bisected_lines(found: Bisected, client: str) -> Iterator[str]:
-    """What bisecting has found, and what it leaves open."""
+    """Yield the result of bisecting, and what remains open."""
     change, end = found.change, found.untold_end
     if change is None and end is not None:
         said = f"cannot be bisected: {end} has no usable result"

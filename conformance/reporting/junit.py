@@ -31,7 +31,7 @@ COUNTS = {"failure": "failures", "error": "errors", "skipped": "skipped"}
 
 
 def tree(report: Report) -> ElementTree[Element]:
-    """The whole report."""
+    """Return the whole report as XML."""
     root = Element("testsuites")
     for run in report.runs:
         _suite(root, run)
@@ -77,7 +77,7 @@ def _told(tag: str, kind: str, words: str) -> Element:
 
 
 def _left_out(root: Element, left: NotRun) -> None:
-    """A suite of one case, for a client that could not be run."""
+    """Add a suite with one case for a client that could not be run."""
     suite = SubElement(root, "testsuite", name=left.client, time="0", tests="1")
     tag = ELEMENTS[left.verdict]
     for kind, name in COUNTS.items():
@@ -91,7 +91,7 @@ def _written(words: str) -> str:
 
 
 def _outcome(scenario: Scenario, run: Run) -> Element | None:
-    """The element of a case that did not pass.
+    """Return the element of a case that did not pass.
 
     A failure that the baseline knows fails nothing: it is skipped, and says by its type what it is.
     """

@@ -32,7 +32,7 @@ no digest."""
 
 
 def merged(named: Sequence[Named], catalogue: Catalogue) -> Report:
-    """The report of the whole run.
+    """Return the report of the whole run.
 
     Raises:
         BadReport: these are not all shards of one run, each once; the text says why.
@@ -94,7 +94,7 @@ def is_strict(named: Sequence[Named]) -> bool:
 
 
 def issues(named: Sequence[Named]) -> tuple[str, ...]:
-    """The issue tracker of each client."""
+    """Return the issue tracker of each client."""
     found: dict[ClientId, str] = {}
     for _, report in named:
         for run in report.runs:
@@ -133,7 +133,7 @@ def _part(name: str, run: Run) -> ShardReport:
 
 
 def _origin(report: Report) -> dict[str, Any]:
-    """What is the same of all shards' suites."""
+    """Return the fields that must be equal in the suites of all shards."""
     suite = report.provenance.suite
     _, of = _number("", report)
     return {
@@ -151,14 +151,14 @@ def _origin(report: Report) -> dict[str, Any]:
 
 
 def _left(report: Report) -> dict[str, Any]:
-    """The clients that could not be run."""
+    """Return the clients that could not be run."""
     return {
         "clients not run": ", ".join(sorted(skipped.client for skipped in report.not_run)) or "none"
     }
 
 
 def _conduct(run: Run, part: ShardReport) -> dict[str, Any]:
-    """What is the same of all shards of one client's run."""
+    """Return the fields that must be equal in all shards of one client's run."""
     judged = {}
     if part.client:
         judged = {
@@ -228,7 +228,7 @@ def _are(several: Sequence[object]) -> str:
 
 
 def _clients(ordered: Sequence[Named]) -> Iterator[ClientId]:
-    """The clients of all shards, each of which has been run in each."""
+    """Yield the clients of all shards; each client must have run in each shard."""
     everybody = dict.fromkeys(run.client for _, report in ordered for run in report.runs)
     for client in everybody:
         has = [any(run.client == client for run in report.runs) for _, report in ordered]

@@ -35,7 +35,7 @@ DIRTY: Final = "-dirty"
 
 
 def suite_version() -> str:
-    """The version of the distribution."""
+    """Return the version of the distribution."""
     return metadata.version("xdspec")
 
 
@@ -102,7 +102,7 @@ def content_of(root: Path) -> str:
 
 
 def provenance(catalogue: Catalogue, seed: int) -> Provenance:
-    """That of a run that starts now."""
+    """Return the provenance of a run that starts now."""
     return Provenance(
         suite=suite(),
         catalogue=catalogue.version,
@@ -125,7 +125,7 @@ def provenance(catalogue: Catalogue, seed: int) -> Provenance:
 
 
 def _commit() -> str | None:
-    """The commit of a checkout, with a mark if files differ from it; None for a wheel."""
+    """Return the commit of a checkout, marked if files differ from it; None for a wheel."""
     if not (ROOT / ".git").exists():
         return None
     try:

@@ -139,7 +139,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def command(name: str, version: str, variant: str | None, seed: int) -> str:
-    """The beginning of the command that runs one scenario of a client again.
+    """Return the start of the command that repeats one scenario of a client.
 
     For what was recorded before this was written down: a folder and options are not in it.
     """
@@ -163,7 +163,7 @@ def shown_command(text: str) -> str:
 
 
 def repeat_of(run: Run, seed: int) -> str:
-    """The beginning of the command that runs one scenario of a run again."""
+    """Return the start of the command that repeats one scenario of a run."""
     client = run.client
     return shown_command(run.repeat) or command(client.name, client.version, client.variant, seed)
 
@@ -308,7 +308,7 @@ def _scenario(record: Record) -> Scenario:
 
 
 def exit_of(run: Run, *, strict: bool = False) -> Exit:
-    """The exit code that a run deserves: the first that applies, in the order of the README."""
+    """Return the exit code of a run: the first that applies, in the order of the docs."""
     return said_of(run, strict=strict)[0]
 
 
@@ -343,7 +343,7 @@ def why_skipped(clause: Clause, result: ClauseResult) -> str:
 
 
 def blocked(run: Run) -> dict[str, tuple[str, ...]]:
-    """The clauses that are blocked, by the one that fails for what kept them from being judged."""
+    """Return the blocked clauses, by the failing clause that blocks them."""
     found: dict[str, list[str]] = {}
     for name, result in run.clauses.items():
         if result.blocked_by is not None:
@@ -387,13 +387,13 @@ FIRST = (
 
 
 def first_of(codes: Iterable[Exit]) -> Exit:
-    """The exit code of several runs: that nothing was judged, only if that is so of all of them."""
+    """Return the exit code of several runs; "nothing judged" only if it applies to all."""
     found = set(codes)
     return next((code for code in FIRST if code in found), Exit.NOTHING_RAN)
 
 
 def code_of(report: Report, *, strict: bool) -> Exit:
-    """The exit code of a command that has made this report."""
+    """Return the exit code of a command that wrote this report."""
     codes = [exit_of(run, strict=strict) for run in report.runs]
     if any(skipped.verdict is Verdict.ERROR for skipped in report.not_run):
         codes.append(Exit.ADAPTER_TROUBLE)
@@ -401,7 +401,7 @@ def code_of(report: Report, *, strict: bool) -> Exit:
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema of a report."""
+    """Return the JSON Schema of a report."""
     made = msgspec.json.schema(Report)
     for definition in made["$defs"].values():
         if "properties" in definition:  # what has a default here is written all the same

@@ -77,7 +77,7 @@ class ShardReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ended_as(record: Record) -> Ended:
-    """What the report of a run takes from a record."""
+    """Return the part of a record that the run's report keeps."""
     return Ended(**{name: getattr(record, name) for name in Ended.__struct_fields__})
 
 

@@ -10,7 +10,7 @@ from client_under_test.environments.toolchain import FoundProgram
 
 
 def missing_program(client: Client) -> str | None:
-    """The program of a client that nothing is built for, if it is not there."""
+    """Return the missing program of a client without a build; None if it exists."""
     program = client.manifest.start.command[0].replace("{folder}", str(client.folder))
     is_here = program == "{python}" or shutil.which(program) is not None
     return None if is_here else program
@@ -23,7 +23,7 @@ SHOWN = 4
 def toolchain_lines(
     client: Client, tools: Sequence[FoundProgram], kept: Sequence[str]
 ) -> Iterable[str]:
-    """What a client needs of this machine, what of it is here, and what is made already.
+    """Yield the tools that a client needs, those on this machine, and the cached builds.
 
     Args:
         client: one as it was named.

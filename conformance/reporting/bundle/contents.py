@@ -58,7 +58,7 @@ main()
 
 
 def files(case: Case, catalogue: Catalogue) -> dict[str, bytes]:
-    """What is in the bundle, by the names of its files."""
+    """Return the content of the bundle's files, by name."""
     record = case.folder.record
     told = phases(case.folder, checked(record.decisions, record.checks))
     served = dict(_resources(case.folder))

@@ -50,7 +50,7 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read(folder: Path) -> Bundle:
-    """What a bundle says.
+    """Read a bundle.
 
     Raises:
         BadBundle: the folder is none.
@@ -110,7 +110,7 @@ def alike(text: str, other: str) -> bool:
 
 
 def without_numbers(text: str) -> str:
-    """A text by what does not differ from run to run."""
+    """Return a text without the parts that differ from run to run."""
     return re.sub(r"0x[0-9a-f]+|\d+(\.\d+)?", "#", PORT.sub("address", text))
 
 

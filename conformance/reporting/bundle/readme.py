@@ -68,7 +68,7 @@ REASONS = {
 
 
 def readme(case: Case, catalogue: Catalogue, told: Sequence[Phase], served: Sequence[str]) -> str:
-    """The page.
+    """Return the page.
 
     Args:
         case: what it is about.

@@ -26,7 +26,7 @@ def escaped(text: str) -> str:
 
 
 def marks(several: Iterable[Drawn]) -> Markup:
-    """The marks of a lane."""
+    """Return the marks of a lane."""
     return Markup("\n".join(map(_mark, several)))  # noqa: S704 - each text in it is escaped
 
 
@@ -59,7 +59,7 @@ def _mark(mark: Drawn) -> str:  # noqa: PLR0911 - a shape each
 
 
 def in_words(timeline: Timeline) -> Markup:
-    """What happened, a row each, in order."""
+    """Return the events in order, one row each."""
     rows = [
         f'<tr><td class="n">{at:.3f}{"" if until is None else f" &ndash; {until:.3f}"}</td>'
         f'<th scope="row">{escaped(lane)}</th><td>{escaped(what)}</td></tr>'
@@ -69,7 +69,7 @@ def in_words(timeline: Timeline) -> Markup:
 
 
 def around(calls: Iterable[Fallen]) -> Markup:
-    """Calls around a ring, where their hashes fell."""
+    """Return the calls around a ring, at their hashes."""
     return Markup("\n".join(map(_call, calls)))  # noqa: S704 - each text in it is escaped
 
 

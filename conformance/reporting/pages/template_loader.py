@@ -51,13 +51,13 @@ def _text(value: object) -> object:
 
 
 def render(template: str, **values: Any) -> str:
-    """A page."""
+    """Render a page."""
     return environment().get_template(template).render(**values)
 
 
 @functools.cache
 def style() -> Markup:
-    """The style of all pages: a file of ours, with nothing in it that HTML takes for its own."""
+    """Return the style sheet of all pages, which has no character that HTML interprets."""
     return Markup(read_text(FOLDER / "style.css"))  # noqa: S704 - a file of ours
 
 

@@ -85,13 +85,13 @@ class Scale(msgspec.Struct, frozen=True):
 
 
 def _nice(least: float) -> float:
-    """The least of 1, 2, 5, 10, … and their parts that is not below."""
+    """Return the least of 1, 2, 5, 10, … and their fractions that is not below `least`."""
     power = 10.0 ** math.floor(math.log10(least))
     return next((n * power for n in NICE if n * power >= least), 10 * power)
 
 
 def scale_of(timeline: Timeline) -> Scale:
-    """A scale on which long times without any event are folded."""
+    """Return a scale that folds long times without events."""
     moments = {timeline.begin, timeline.end}
     for lane in timeline.lanes:
         for mark in lane.marks:
@@ -146,7 +146,7 @@ LETTER: Final = 0.75
 
 
 def drawn_lane(lane: Lane, scale: Scale) -> DrawnLane:
-    """The marks of a lane in their places."""
+    """Return a lane with its marks placed."""
     bands = [_band(mark, scale) for mark in lane.marks if mark.shape is Shape.BAND]
     spans = [mark for mark in lane.marks if mark.shape is Shape.SPAN]
     points = [mark for mark in lane.marks if mark.shape not in {Shape.BAND, Shape.SPAN}]
@@ -188,7 +188,7 @@ def _band(mark: Mark, scale: Scale) -> Drawn:
 
 
 def _rows(spans: Sequence[Mark]) -> list[int]:
-    """The first row in which each has room beside those before it."""
+    """Return for each span the first row with room for it."""
     ends: list[float] = []
     rows = []
     for mark in spans:
@@ -250,7 +250,7 @@ def _sparse(points: Iterable[Mark], scale: Scale) -> list[Mark]:
 
 
 def arc_path(arc: Arc, inner: float, outer: float) -> str:
-    """The outline of a piece of a ring, clockwise from the top."""
+    """Return the outline of a piece of a ring, clockwise from the top."""
     first, after = arc.first / SLOTS, arc.after / SLOTS
     if arc.after - arc.first >= SLOTS:  # a whole circle has no corners
         after -= 1e-4
@@ -264,6 +264,6 @@ def arc_path(arc: Arc, inner: float, outer: float) -> str:
 
 
 def point(turn: float, radius: float) -> tuple[float, float]:
-    """A place on a circle around the origin; 0 is at the top, and it goes clockwise."""
+    """Return a point on a circle around the origin; 0 is at the top, clockwise."""
     angle = 2 * math.pi * turn
     return round(radius * math.sin(angle), 2), round(-radius * math.cos(angle), 2)

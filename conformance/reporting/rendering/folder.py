@@ -184,7 +184,7 @@ def read_folder(place: UntrustedFolder, record: Record) -> Folder:
 
 
 def _rows(place: UntrustedFolder, name: str, kind: type[_Row]) -> tuple[_Row, ...]:
-    """The rows of a file; none if it is not there."""
+    """Return the rows of a file; none if the file does not exist."""
     path = place.place / name
     try:
         content = place.read_bytes(name)

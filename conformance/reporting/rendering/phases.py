@@ -120,7 +120,7 @@ class _Span(msgspec.Struct, kw_only=True):
 def phases(
     folder: Folder, judged: Iterable[tuple[Decision, Check | None]], most: int = MOST
 ) -> tuple[Phase, ...]:
-    """The phases of a scenario, oldest first.
+    """Return the phases of a scenario, oldest first.
 
     A call is of the phase in which it ended, as what the suite did last may be why; one that has
     not ended, of that in which it began. What failed by something else than calls comes last.
@@ -155,7 +155,7 @@ def phases(
 
 
 def _spans(folder: Folder) -> list[_Span]:
-    """What was done and what came, cut where the suite does something after something came."""
+    """Return the actions and observations, split where the suite acts after an observation."""
     rows: list[tuple[float, bool, _Done | _Came]] = [
         *((event.at, _is_the_suites(event), event) for event in folder.events if _is_told(event)),
         *((action.at, True, action) for action in folder.deeds),
@@ -211,7 +211,7 @@ def _cut(lines: Iterable[str]) -> tuple[str, ...]:
 
 
 def _calls_in(seen: Observation | None) -> tuple[str, ...]:
-    """The calls that a check is about."""
+    """Return the ids of the calls in a check."""
     match seen:
         case Calls():
             return tuple(call.id for call in seen)
@@ -237,7 +237,7 @@ def _verdicts(judged: Iterable[tuple[Decision, Check | None]]) -> dict[str, dict
 
 
 def _judged(came: Iterable[_Came], verdicts: Mapping[str, Iterable[_Said]]) -> Iterator[Verdicts]:
-    """What was decided on the calls of a phase, failures first."""
+    """Yield the decisions on the calls of a phase, failures first."""
     calls = [item for item in came if isinstance(item, Call)]
     counts = Counter(each for call in calls for each in verdicts.get(call.id, ()))
     every = [
@@ -262,7 +262,7 @@ class _Places:
         self._members = Counter(self._clusters.values())
 
     def of(self, address: str) -> str:
-        """The clusters of an address; empty if no EDS resource tells."""
+        """Return the clusters of an address; empty if no EDS resource has it."""
         return self._clusters.get(address, "")
 
     def told(self, addresses: Iterable[str]) -> str:
@@ -293,7 +293,7 @@ GATES: Final = {
 
 
 def _deeds(done: Iterable[_Done], places: _Places, sent: Sent) -> Iterator[str]:
-    """What the suite did, in the order in which it began with each."""
+    """Yield the suite's actions, in the order of their start."""
     told: dict[str, dict[str, None]] = {}
     at: dict[str, dict[str, None]] = {}  # of these the values are endpoints
     modes: dict[str, str] = {}
@@ -317,7 +317,7 @@ def _deeds(done: Iterable[_Done], places: _Places, sent: Sent) -> Iterator[str]:
 
 
 def _asked(event: Event) -> str:
-    """What else the control plane did: it asked for load reports, or ended a stream."""
+    """Describe the control plane's other actions: it requested load reports, or ended a stream."""
     if event.event == "StreamClosed":
         return f"ends stream {event.stream}" + (f" with {event.code}" if event.code else "")
     of = few(map(_cluster_of, event.clusters)) or "all clusters"
@@ -325,7 +325,7 @@ def _asked(event: Event) -> str:
 
 
 def _pushed(event: Event, sent: Sent) -> tuple[str, Iterable[str]]:
-    """What a response is, with what it brings that was not sent before; no words if it is none."""
+    """Describe a response and its new resources; empty if it changes nothing."""
     # Of these kinds each response has all that there are.
     gone = sent.gone_with(event) if event.kind in {"listener", "cluster"} else ()
     new = [resource.name for resource in sent.new_in(event)]
@@ -341,7 +341,7 @@ def _pushed(event: Event, sent: Sent) -> tuple[str, Iterable[str]]:
 
 
 def _outcome(came: Collection[_Came], places: _Places) -> Iterator[str]:
-    """What the client did, kind by kind."""
+    """Yield the client's actions, by kind."""
     for item in came:
         if isinstance(item, Event) and item.answer == "nack":
             yield f"refused {type_of(item)} version {item.answered_version}"
@@ -408,7 +408,7 @@ def _cluster_of(cluster: ReportedCluster | str) -> str:
 
 
 def _kept(told: list[Phase], most: int) -> tuple[Phase, ...]:
-    """The first, the last, and those with a failure among the rest."""
+    """Return the first phase, the last, and the phases with a failure between them."""
     if len(told) <= most:
         return tuple(told)
     ends = {*range(most // 4), *range(len(told) - most // 4, len(told))}

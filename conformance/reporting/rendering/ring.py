@@ -97,7 +97,7 @@ class RingPicture(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ring_picture(expected: MatchesRing, seen: Observation) -> RingPicture | str | None:
-    """The ring by which calls were judged.
+    """Return the ring by which calls were judged.
 
     Returns:
         The nearest of the known ways of building it; why there is no picture; or None, where
@@ -169,7 +169,7 @@ def _owners(ring: Ring, calls: tuple[Fallen, ...]) -> tuple[Owner, ...]:
 
 
 def arcs_of(ring: Ring) -> tuple[Arc, ...]:
-    """The circle in slots, those of one owner that are side by side together."""
+    """Return the circle's slots, with adjacent slots of one owner merged."""
     arcs: list[Arc] = []
     for slot in range(SLOTS):
         owner = ring.owners[ring.index((2 * slot + 1) * SPACE // (2 * SLOTS))]

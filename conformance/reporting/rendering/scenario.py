@@ -196,7 +196,7 @@ def _is_of(check: Check, decision: Decision) -> bool:
 
 
 def judged_by(check: Check, clause: Clause, client: JudgedClient) -> Expectation | None:
-    """The expectation that a check was weighed by, or, of a choice, one that is stated or any."""
+    """Return the expectation of a check, or for a choice the declared expectation or any."""
     if not check.expected:
         return None
     if leaves_a_choice(clause):

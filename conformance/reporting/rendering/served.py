@@ -18,7 +18,7 @@ MOST = 60
 
 
 def type_of(event: Event) -> str:
-    """What a response or a request is about, such as CDS."""
+    """Return the short name of a message's type, such as CDS."""
     return KINDS.get(event.kind or "", event.type_url or "unknown type")
 
 
@@ -30,7 +30,7 @@ class Sent:
         self._there: dict[str, frozenset[tuple[str, str]]] = {}
 
     def new_in(self, event: Event) -> tuple[Resource, ...]:
-        """The resources of a response that are not as they were sent before."""
+        """Return the resources of a response that differ from the last time they were sent."""
         new = tuple(
             resource
             for resource in event.resources
@@ -42,7 +42,7 @@ class Sent:
         return new
 
     def gone_with(self, event: Event) -> tuple[str, ...]:
-        """The names that the response of its kind before had; they are new when they come again."""
+        """Return the names that the previous response had and this one omits."""
         there = frozenset((resource.type_url, resource.name) for resource in event.resources)
         gone = sorted(self._there.get(event.kind or "", frozenset()) - there)
         self._there[event.kind or ""] = there
@@ -68,7 +68,7 @@ class Pushed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pushes(events: Iterable[Event], began: float) -> tuple[Pushed, ...]:
-    """What was pushed, oldest first; of more than MOST the last."""
+    """Return the pushes, oldest first; only the last MOST."""
     events = tuple(events)
     answers = {
         (event.stream, event.kind, event.answered_version): event

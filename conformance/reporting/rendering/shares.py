@@ -49,7 +49,7 @@ class SharesPicture(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def shares_picture(expected: Expectation, seen: Observation) -> SharesPicture | None:
-    """The bounds of an expectation that has some, and what was seen."""
+    """Return the bounds of an expectation that has bounds, with the observations."""
     match expected, seen:
         case Proportions(), Calls():
             exact = {where: Fraction(*share) for where, share in expected.shares.items()}
@@ -86,7 +86,7 @@ def _at_endpoints(seen: Calls, bounds: dict[str, Interval], oracle: str) -> Shar
 def _picture(
     of: str, total: int, counts: Counter[str], bounds: dict[str, Interval], oracle: str
 ) -> SharesPicture:
-    """A bar for each thing that has bounds, and for each that was seen and should not have been."""
+    """Return a bar for each item with bounds, and for each unexpected item."""
     bars = [
         Bar(name=name, low=bound.low, high=bound.high, count=counts[name])
         for name, bound in bounds.items()

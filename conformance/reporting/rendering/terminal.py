@@ -34,7 +34,7 @@ LEGEND = "▼ sent  ▲ accepted  ✕ refused  ○ asked for  ━ well  ✗ went
 
 
 def lines(scene: Scene, width: int) -> Iterator[Line]:
-    """A scenario, in a terminal of this width."""
+    """Yield the lines of a scenario, for a terminal of this width."""
     yield f"{scene.scenario}, {scene.name}, seed {scene.seed}, {scene.seconds:.2f} s", "bold"
     if scene.trouble:
         yield f"ended early: {scene.trouble}", "red"
@@ -71,7 +71,7 @@ def _decision(entry: Shown, width: int) -> Iterator[Line]:
 
 
 def ring_lines(it: RingPicture) -> Iterator[Line]:
-    """The ring in numbers, and the calls that went elsewhere."""
+    """Yield the ring in numbers, and the calls that went elsewhere."""
     yield f"  ring      {it.size} entries, {it.built}", ""
     for owner in it.owners[:SHOWN]:
         numbers = f"{owner.entries:6} entries  {100 * owner.share:6.2f} %"
@@ -136,7 +136,7 @@ def timeline_lines(it: Timeline, width: int) -> Iterator[Line]:
 
 
 def _drawn(lane: Lane, scale: Scale, columns: int) -> str:
-    """A lane's signs: bands below spans, spans below points."""
+    """Return a lane's characters: bands below spans, spans below points."""
     row = [" "] * columns
     for fold in scale.folds:
         for column in range(int(fold.left * columns / 100), int(fold.right * columns / 100)):

@@ -113,7 +113,7 @@ STATE_TONES = {"READY": Tone.GOOD, "TRANSIENT_FAILURE": Tone.BAD, "CONNECTING": 
 
 
 def timeline(folder: Folder) -> Timeline:
-    """The timeline of a scenario."""
+    """Return the timeline of a scenario."""
     began = beginning(folder)
     lanes = [*_plane(folder.events, began)]
     endpoints, left_out = _endpoints(folder, began)
@@ -157,7 +157,7 @@ def _ended(marks: Iterable[Mark], over: float) -> tuple[Mark, ...]:
 
 
 def few(names: Iterable[str]) -> str:
-    """The first of several names, and how many more there are."""
+    """Return the first of several names, and the number of the others."""
     listed = [*names]
     more = f" and {len(listed) - MOST_NAMES} more" if len(listed) > MOST_NAMES else ""
     return ", ".join(listed[:MOST_NAMES]) + more
@@ -238,7 +238,7 @@ def _load(event: Event, at: float) -> Mark:
 
 
 def _endpoints(folder: Folder, began: float) -> tuple[list[Lane], tuple[str, ...]]:
-    """A lane for each endpoint: its gate's modes, attempts, and requests that its backend got."""
+    """Return a lane for each endpoint: modes of its gate, attempts, and requests received."""
     names = {attempt.attempt.endpoint: attempt.endpoint for attempt in folder.attempts}
     deeds: dict[str, list[GateAction]] = {}
     for deed in folder.deeds:
@@ -255,7 +255,7 @@ def _endpoints(folder: Folder, began: float) -> tuple[list[Lane], tuple[str, ...
 
 
 def _gate(deeds: Collection[GateAction], began: float) -> Iterator[Mark]:
-    """The modes of a gate, each until the next, and what was done to its connections."""
+    """Yield the modes of a gate, each until the next, and the actions on its connections."""
     modes = [
         (max(0.0, action.at - began), action.mode.mode)
         for action in deeds

@@ -17,7 +17,7 @@ COLOURS = {Tone.GOOD: "good", Tone.BAD: "terrible", Tone.SUITE: "rail_idle"}
 
 
 def trace(scene: Scene) -> bytes:
-    """The trace as JSON: a process for each group of lanes, a thread for each lane."""
+    """Return the trace as JSON: a process for each group of lanes, a thread for each lane."""
     told = {
         "displayTimeUnit": "ms",
         "otherData": {"scenario": scene.scenario, "client": scene.name, "seed": scene.seed},

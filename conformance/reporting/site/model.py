@@ -49,7 +49,7 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.client} {self.label}"
 
     def repeat(self, scenario: str) -> str:
-        """The command that runs a scenario again."""
+        """Return the command that repeats a scenario."""
         begun = repeat_of(self.run, self.provenance.seed)
         return f"{begun} --scenario {shlex.quote(scenario)}"
 
@@ -163,7 +163,7 @@ def site(reports: Iterable[tuple[str, Report]], catalogue: Catalogue) -> Site:
 
 
 def _groups(reports: Iterable[tuple[str, Report]]) -> tuple[Group, ...]:
-    """The runs by client, in the order in which clients come, and by version."""
+    """Return the runs by client and by version, in order."""
     found: dict[tuple[str, str | None], list[tuple[str, Report, Run]]] = {}
     for file, report in reports:
         for run in report.runs:
@@ -192,7 +192,7 @@ LONGEST = 40
 
 
 def _slug(name: str, taken: set[str]) -> str:
-    """A name that any file system and any browser takes as it is."""
+    """Return a name that every file system and browser accepts."""
     short = re.sub(r"[^a-z0-9.]+", "-", name.lower()[:LONGEST]).strip("-.") or "client"
     slug, number = short, 1
     while slug in taken:
@@ -245,7 +245,7 @@ def _failures(column: Column, catalogue: Catalogue) -> Iterator[Failure]:
 
 
 def _said(scenario: Scenario, clause: str) -> tuple[Decision, ...]:
-    """What went wrong with a clause in a scenario, the worst first."""
+    """Return the failures of a clause in a scenario, the worst first."""
     said = [
         finding
         for finding in scenario.findings
@@ -288,7 +288,7 @@ class ClausePage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def clause_pages(site: Site) -> Iterator[ClausePage]:
-    """A page for each clause of the matrix."""
+    """Yield a page for each clause of the matrix."""
     files = {(failure.column.slug, failure.clause.id): failure.file for failure in site.failures}
     kept = {column.slug: blocked(column.run) for column in site.columns}
     for row in site.rows:
@@ -350,7 +350,7 @@ def _since(told: Sequence[tuple[Column, ClauseResult]]) -> str:
 
 
 def verdict_words(result: ClauseResult) -> str:
-    """A verdict, in a word or two."""
+    """Return a verdict in a word or two."""
     if result.blocked_by is not None:
         return "blocked"
     return "known fail" if result.expected else result.verdict.value

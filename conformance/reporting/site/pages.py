@@ -27,7 +27,7 @@ class Pictures(msgspec.Struct, frozen=True, kw_only=True):
     whole: Markup
 
     def drawn(self, clause: str) -> tuple[Shown, ...]:
-        """What can be drawn of the checks of a clause that fail."""
+        """Return the failing checks of a clause that can be drawn."""
         return tuple(
             entry
             for entry in self.scene.shown
@@ -48,12 +48,12 @@ def pictures(scene: Scene) -> Pictures:
 
 
 def style() -> str:
-    """The style sheet of all pages."""
+    """Return the style sheet of all pages."""
     return str(template_loader.style())
 
 
 def index(site: Site) -> str:
-    """The matrix."""
+    """Return the page with the matrix."""
     script = read_text(FOLDER / "filter.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     rows = site.rows
@@ -78,7 +78,7 @@ def index(site: Site) -> str:
 
 
 def clause(page: ClausePage) -> str:
-    """What a clause says, and what each client was seen to do."""
+    """Return the page of a clause: its wording, and each client's observed behavior."""
     return render("clause.html", page=page, words=verdict_words, why_skipped=why_skipped)
 
 

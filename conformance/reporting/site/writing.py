@@ -86,7 +86,7 @@ PicturesOrReason = tuple[pages.Pictures | None, str]
 def _pictures(
     failure: Failure, drawn: dict[tuple[str, str], PicturesOrReason], catalogue: Catalogue
 ) -> PicturesOrReason:
-    """The pictures of the first scenario of a failure that has some; each is drawn once."""
+    """Return the pictures of a failure's first scenario that has any; draw each picture once."""
     why = "none of its scenarios has left any"
     for place in failure.places:
         key = failure.column.slug, place.scenario.id
@@ -100,7 +100,7 @@ def _pictures(
 
 
 def _drawn(column: Column, scenario: Scenario, catalogue: Catalogue) -> PicturesOrReason:
-    """The pictures of a scenario, if its folder is there and is of this run."""
+    """Return the pictures of a scenario, if its folder exists and belongs to this run."""
     written = scenario.evidence or ""
     try:
         opened = opened_folder(written, Path(column.report))
