@@ -77,7 +77,7 @@ class Shard(msgspec.Struct, frozen=True):
 
 
 def parsed(text: str) -> Shard | None:
-    """What `2/4` says; None if that is no shard."""
+    """Parse a shard such as `2/4`; None if the text is no shard."""
     said = re.fullmatch(r"([0-9]{1,4})/([0-9]{1,4})", text)
     if not said:
         return None

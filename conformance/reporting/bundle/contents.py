@@ -26,7 +26,7 @@ COLUMN: Final = 24
 
 
 def lines(timeline: Timeline) -> Iterator[str]:
-    """What happened, oldest first."""
+    """Yield the events, oldest first."""
     for at, until, where, what in timeline.in_order(MOST):
         span = f"{at:9.3f}" + ("" if until is None else f" to {until:.3f}")
         first, *more = what.splitlines() or [""]

@@ -62,5 +62,5 @@ def style() -> Markup:
 
 
 def page(scene: Scene) -> str:
-    """The page, whole."""
+    """Return the whole page."""
     return render("show.html", scene=scene, style=style())
