@@ -33,9 +33,12 @@ PACKAGES: Final = (
 PAGES: Final = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs", *PACKAGES)
 TOML_FIELDS: Final = {
     *("title", "basis", "seen_by", "unobservable", "awaits", "grpc_only"),
-    *("seen", "explanation", "reason_text"),
+    *("seen", "explanation", "reason_text", "brings", "says", "missing"),
 }
 """Texts in rows of the catalogue and in baselines, besides wordings."""
+
+WORDING: Final = re.compile(r"A\d+(-[A-Z\d]+)?|envoy")
+"""An edition: the key of its wording in a row of the catalogue."""
 
 FEWEST: Final = 3
 """Words of a string that is prose, and no name or format."""
@@ -138,13 +141,13 @@ def of_toml(path: str, content: str) -> Iterator[Text]:
         yield Text(path, number, value)
 
 
-def _texts(table: Mapping[str, Any], *, wordings: bool = False) -> Iterator[str]:
+def _texts(table: Mapping[str, Any]) -> Iterator[str]:
     for name, value in table.items():
         match value:
-            case str() if wordings or name in TOML_FIELDS:
+            case str() if name in TOML_FIELDS or WORDING.fullmatch(name):
                 yield value
             case dict():
-                yield from _texts(value, wordings=name == "wordings")
+                yield from _texts(value)
             case list():
                 for item in value:
                     if isinstance(item, dict):

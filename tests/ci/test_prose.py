@@ -94,8 +94,9 @@ def test_a_module_is_read_with_its_docstrings_and_messages() -> None:
 
 
 def test_rows_of_a_catalogue_are_read() -> None:
-    row = '[A42-X-01]\nsection = "nobody"\ntitle = "one"\n[A42-X-01.wordings]\nA42 = "two"\n'
-    assert [(text.line, text.text) for text in of_toml("r.toml", row)] == [(3, "one"), (5, "two")]
+    row = '[A42-X-01]\nsection = "nobody"\ntitle = "one"\nA42-2021 = "two"\nenvoy = "three"\n'
+    found = [(text.line, text.text) for text in of_toml("r.toml", row)]
+    assert found == [(3, "one"), (4, "two"), (5, "three")]
 
 
 def hit(path: str) -> Hit:

@@ -1,4 +1,4 @@
-"""The clauses: every normative statement of a specification, one observable fact a row."""
+"""The catalogue of clauses: each row is one normative statement of a gRFC."""
 
 from conformance.spec.catalogue.clauses import Clause, Strength
 from conformance.spec.catalogue.editions import ENVOY, Edition, Editions, is_foreign

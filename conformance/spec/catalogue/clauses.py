@@ -1,4 +1,4 @@
-"""A clause: one statement of a text, as a row of the catalogue has it."""
+"""Define a clause: one normative statement of a text, one row of the catalogue."""
 
 import enum
 from typing import Literal
@@ -7,44 +7,44 @@ import msgspec
 
 
 class Strength(enum.StrEnum):
-    """How much a text asks; its "will" is a MUST."""
+    """The requirement level of a statement; "will" in a text is a MUST."""
 
     MUST = "MUST"
     SHOULD = "SHOULD"
     MAY = "MAY"
     UNSPECIFIED = "UNSPECIFIED"
-    """The text leaves it open: what is seen is reported and nobody is failed."""
+    """The text leaves the behavior open: the suite reports what it observed and fails no client."""
 
 
 class Clause(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One statement of a text, and how it can be seen from outside a client.
+    """One normative statement of a text, and how to observe it from outside a client.
 
     Attributes:
-        id: `<gRFC>-<AREA>-<NN>`; never given to another statement.
+        id: `<gRFC>-<AREA>-<NN>`; never reused for another statement.
         document: The gRFC that makes the statement, such as "A61".
-        amends: The gRFC that the document changes by it, if any.
+        amends: The gRFC that the statement changes, if any.
         section: The headings above the statement, joined by " / ".
-        strength: What the text asks.
+        strength: The requirement level.
         title: What a conforming client does, in a few words.
-        wordings: By edition, the statement in one sentence, earliest first and Envoy's last. An
-            edition left out says the same as the latest one before it.
-        new_in: The edition that brought the statement, where earlier ones are silent about it.
-        open_in: Editions by which the statement is left open: what is seen of a client that is
-            judged by one of them is reported, and it is not failed.
-        superseded_in: Editions whose wording its own authors corrected later: what a client that is
-            judged by one of them does is reported, and it neither passes nor fails.
+        wordings: The statement in one sentence, by edition, earliest first and Envoy's last. An
+            edition without a wording keeps the wording of the latest edition before it.
+        new_in: The edition that introduced the statement, if earlier editions do not mention it.
+        open_in: Editions that leave the behavior open. The suite reports the behavior of a client
+            that follows one of them, and does not fail it.
+        superseded_in: Editions whose wording its authors corrected later. The suite reports the
+            behavior of a client that follows one of them, and neither passes nor fails it.
         basis: The source of the strength: document, section and, in our words, the sentence there.
-        seen_by: How it is seen from outside.
-        unobservable: Why it cannot be seen. Either this or `seen_by` is there.
-        awaits: What has to come before any scenario can decide it: until then nothing is said of
-            a client by it.
-        grpc_only: Why there is no such thing in Envoy: then nothing is asked of its edition.
-        about: The kind of resource whose reading it is about: of all clauses that are not judged
-            because a client refuses such a resource, the first that is about it fails.
-        rests_on: The clause without which nothing can be said of this one: where that fails in a
-            scenario that decides both, this one is blocked there.
-        choices: Where the text leaves one: what a client may be seen to choose, as reports and
-            manifests write it. Empty where a manifest cannot state it.
+        seen_by: How a scenario observes the behavior from outside.
+        unobservable: Why no scenario can observe it. A row has either this or `seen_by`.
+        awaits: What is missing before a scenario can decide the clause. Until then the suite gives
+            no verdict on it.
+        grpc_only: Why Envoy has no such behavior. A client of Envoy's edition is not judged by it.
+        about: The kind of resource that the clause is about. If a client rejects such a resource,
+            the first clause about it fails, and other clauses that need the resource are blocked.
+        rests_on: The clause that this one depends on. If a scenario decides both and that clause
+            fails, this one is blocked there.
+        choices: The behaviors that the text lets a client choose from, as reports and manifests
+            write them. Empty if a manifest cannot state the choice.
     """
 
     id: str
@@ -73,9 +73,13 @@ class Clause(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def editions(self) -> tuple[str, ...]:
-        """The editions with a wording of their own, earliest first and Envoy last."""
+        """The editions that have their own wording, earliest first and Envoy last."""
         return tuple(self.wordings)
 
     def worded(self, edition: str | None) -> str:
-        """What it says by an edition that has a wording of its own, or else by the earliest."""
+        """Return the wording of an edition, or the title if the edition has none.
+
+        Args:
+            edition: The edition; None for the earliest that has a wording.
+        """
         return self.wordings.get(edition or self.editions[0], self.title)

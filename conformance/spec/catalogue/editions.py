@@ -1,7 +1,7 @@
-"""Editions: whole texts, and wordings, parts and additions of texts that a client may state. Pure.
+"""Define editions: the texts, first wordings, parts and additions that a client may state.
 
-They stand in one order, in which later ones amend earlier ones: `documents.toml`, which `loader`
-reads.
+All editions have one order, and later editions amend earlier ones. `loader` reads them from
+`documents.toml`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 from conformance.spec.catalogue.clauses import Clause
 
 ENVOY: Final = "envoy"
-"""The edition of those who do as Envoy does; it is neither earlier nor later than the others."""
+"""The edition of clients that behave like Envoy; it is neither earlier nor later than others."""
 
 
 PROPOSALS: Final = "https://github.com/grpc/proposal/blob"
@@ -25,22 +25,22 @@ PROPOSALS: Final = "https://github.com/grpc/proposal/blob"
 class Edition(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"
 ):
-    """What a manifest can state of a document: all of it as it is now, or else one of three things.
+    """A version of a text that a manifest can state: the current text, or one of three relations.
 
     Attributes:
-        id: The document's name, such as "A61", with a suffix if this is not the whole of it now.
-        brings: What a client that follows it has, in a few words.
-        date: When it came to be worded so, in grpc/proposal. Envoy's has none.
-        commit: The commit of that day.
-        page: The file of a whole text there.
-        files: Where the rows of a whole text stand, from the folder of the catalogue on.
-        first_wording_of: The text whose first wording it is. Rows leave that out where the text
-            as it is now holds for it too.
-        part_of: The text of which a client may have this part alone.
-        areas: Those of a part, such as "A76-KEY": it has the clauses of these areas, in the
-            wordings of its text.
-        adds_to: The text to which it was added so late that clients took it up apart from that:
-            neither states the other.
+        id: The document's name, such as "A61", with a suffix if it is not the whole current text.
+        brings: The behavior that the edition adds, in a few words.
+        date: The date of this wording in grpc/proposal. Envoy's edition has none.
+        commit: The commit of that date in grpc/proposal.
+        page: The file of a whole text in grpc/proposal.
+        files: The files with the rows of a whole text, relative to the catalogue's folder.
+        first_wording_of: The text whose first wording this is. A row has no first wording if the
+            current wording also holds for it.
+        part_of: The text that this is a part of, if clients implement the part alone.
+        areas: The areas of a part, such as "A76-KEY". The part has the clauses of these areas, in
+            the wordings of its text.
+        adds_to: The text that this was added to later. Clients implement text and addition
+            separately, so neither implies the other.
     """
 
     id: Annotated[str, msgspec.Meta(pattern=r"^(A\d+(-[A-Z\d]+)?|envoy)$")]
@@ -56,12 +56,12 @@ class Edition(
 
     @property
     def text(self) -> str:
-        """The whole text as it is now: this one itself, or that to which it belongs."""
+        """The id of the whole current text that this edition is or belongs to."""
         return self.first_wording_of or self.part_of or self.adds_to or self.id
 
     @property
     def relation(self) -> str:
-        """What it is of its text, in words; empty for the whole of it."""
+        """The edition's relation to its text, for people; empty for the whole text."""
         if self.first_wording_of:
             return f"first wording of {self.first_wording_of}"
         if self.part_of:
@@ -69,12 +69,12 @@ class Edition(
         return f"addition to {self.adds_to}" if self.adds_to else ""
 
     def has(self, clause: Clause) -> bool:
-        """Whether a part has the clause; whatever is no part may have any."""
+        """Return whether the edition can have the clause: a part has only those of its areas."""
         return self.part_of is None or clause.area in self.areas
 
 
 class Editions:
-    """All editions, in the order in which they amend each other, and Envoy's at the end."""
+    """All editions, in the order in which they amend each other; Envoy's is last."""
 
     def __init__(self, listed: Iterable[Edition]) -> None:
         self._by_id = {edition.id: edition for edition in listed}
@@ -90,39 +90,40 @@ class Editions:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """Their names, in order."""
+        """The ids of the editions, in order."""
         return tuple(self._by_id)
 
     @functools.cached_property
     def wordings(self) -> tuple[str, ...]:
-        """Those by which a row may word its statement: a part goes by the wordings of its text."""
+        """The ids that a row may use for its wordings; a part uses the wordings of its text."""
         return tuple(edition.id for edition in self if edition.part_of is None)
 
     @functools.cached_property
     def _latest_first(self) -> tuple[Edition, ...]:
-        """Envoy's, which goes before all others, stands last in the list."""
+        """The editions, latest first; Envoy's takes precedence and so comes first."""
         return tuple(reversed(self._by_id.values()))
 
     def link(self, edition: str) -> str:
-        """Where an edition's wording of its text can be read; empty of one that is in no gRFC."""
+        """Return the address of an edition's text; empty if the edition is in no gRFC."""
         entry = self._by_id.get(edition)
         page = self._by_id[entry.text].page if entry else None
         return f"{PROPOSALS}/{entry.commit}/{page}" if entry and page else ""
 
     def of_text(self, text: str) -> frozenset[str]:
-        """A text and what was added to it: by one of them its own rows are worded."""
+        """Return a text and its additions; each row of the text has a wording of one of them."""
         return frozenset({text, *(edition.id for edition in self if edition.adds_to == text)})
 
     def edition_for(self, clause: Clause, follows: Collection[str]) -> str | None:
-        """Tell by which wording a client is judged that states to follow these editions.
+        """Return the edition by which to judge a client that states these editions.
 
         Args:
             clause: The clause.
-            follows: Names of editions; those that this clause does not know do not matter.
+            follows: The editions that the client states, including any that have no wording of
+                this clause.
 
         Returns:
-            The latest edition of the clause among them (Envoy's before all), or None where the
-            statement is in no text that the client follows: then there is nothing to judge.
+            The latest of them that has the clause (Envoy's takes precedence). None if no text that
+            the client follows contains the statement: then the suite does not judge the client.
         """
         if is_foreign(clause, follows):
             return None
@@ -143,17 +144,17 @@ class Editions:
 
 
 def is_foreign(clause: Clause, follows: Collection[str]) -> bool:
-    """Whether a clause is gRPC's alone, and the client one that states Envoy's edition."""
+    """Return whether the client states Envoy's edition and the clause exists in gRPC only."""
     return ENVOY in follows and clause.grpc_only is not None
 
 
 def broken_rules(listed: Collection[Edition]) -> Iterator[tuple[str, str]]:
-    """Pairs of an edition and what is wrong with its entry, for rules that types cannot say."""
+    """Yield pairs of an edition and an error in its entry, for rules that types cannot express."""
     order = {edition.id: place for place, edition in enumerate(listed)}
     whole = {edition.id for edition in listed if edition.text == edition.id}
     files: list[str] = []
     if len(order) < len(listed):
-        yield "the list", "each edition has one entry"
+        yield "the list", "each edition must have one entry"
     for place, edition in enumerate(listed):
         relations = [
             text for text in (edition.first_wording_of, edition.part_of, edition.adds_to) if text
@@ -161,22 +162,23 @@ def broken_rules(listed: Collection[Edition]) -> Iterator[tuple[str, str]]:
         text = order.get(edition.text, place)
         files += edition.files
         complaints = {
-            "give one of first-wording-of, part-of and adds-to at most": len(relations) > 1,
-            f"{edition.text} is no whole text of the list": edition.text not in whole,
-            f"it must stand before {edition.text}": edition.first_wording_of is not None
+            "at most one of first-wording-of, part-of and adds-to is allowed": len(relations) > 1,
+            f"{edition.text} is not a whole text of the list": edition.text not in whole,
+            f"the entry must come before {edition.text}": edition.first_wording_of is not None
             and text < place,
-            f"it must stand behind {edition.text}": edition.first_wording_of is None
+            f"the entry must come after {edition.text}": edition.first_wording_of is None
             and text > place,
-            "`areas` tell what a part has, and nothing else has them": (
+            "an edition with `part-of` needs `areas`, and no other edition may have them": (
                 bool(edition.areas) != bool(edition.part_of)
             ),
-            f"its rows stand in the files of {edition.text}": bool(edition.files)
+            f"`files` belongs to the entry of {edition.text}": bool(edition.files)
             and edition.id not in whole,
-            f"its page is that of {edition.text}": bool(edition.page) and edition.id not in whole,
-            "a file stands in the list once": len(set(files)) < len(files),
-            "each has its date and its commit, but Envoy's": (
+            f"`page` belongs to the entry of {edition.text}": bool(edition.page)
+            and edition.id not in whole,
+            "a file must appear in the list once": len(set(files)) < len(files),
+            "every edition but Envoy's needs `date` and `commit`": (
                 {edition.date is None, edition.commit is None} != {edition.id == ENVOY}
             ),
-            "Envoy's stands last": edition.id == ENVOY and place + 1 < len(listed),
+            "Envoy's entry must be the last": edition.id == ENVOY and place + 1 < len(listed),
         }
-        yield from ((edition.id, words) for words, holds in complaints.items() if holds)
+        yield from ((edition.id, message) for message, holds in complaints.items() if holds)

@@ -1,4 +1,4 @@
-"""Reads the editions and the clauses from the TOML files beside this module; README.md has both."""
+"""Read editions and clauses from the TOML files next to this module; README.md describes them."""
 
 import dataclasses
 import difflib
@@ -26,11 +26,11 @@ Read = TypeVar("Read", bound=msgspec.Struct)
 
 
 class CatalogueError(Exception):
-    """A file of the catalogue is wrong; the message names the file and the row."""
+    """A file of the catalogue is invalid; the message names the file and the row."""
 
 
 class UnknownClause(LookupError):
-    """There is no clause of that id."""
+    """There is no clause with that id."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class Catalogue:
 
     Attributes:
         clauses: By id, in order.
-        editions: What they are worded by.
-        version: A hash of what the clauses say, for the provenance of a run.
+        editions: The editions that the clauses have wordings for.
+        version: A hash of all clauses, for the provenance of a run.
     """
 
     clauses: dict[str, Clause]
@@ -48,10 +48,10 @@ class Catalogue:
     version: str
 
     def __getitem__(self, clause_id: str) -> Clause:
-        """Look a clause up by its id.
+        """Return the clause with this id.
 
         Raises:
-            UnknownClause: There is none.
+            UnknownClause: There is no such clause.
         """
         clause = self.clauses.get(clause_id)
         if clause is None:
@@ -72,17 +72,17 @@ class Catalogue:
         return len(self.clauses)
 
     def worded_by(self, edition: str) -> tuple[Clause, ...]:
-        """The clauses that have a wording of this edition's own; of a part, of its text's."""
+        """Return the clauses that have a wording of this edition (for a part, of its text)."""
         known = self.editions[edition]
         wording = known.part_of or edition
         return tuple(clause for clause in self if wording in clause.wordings and known.has(clause))
 
     def only(self, grfc: str) -> tuple[Clause, ...]:
-        """The clauses that a gRFC states, those that reword one of its own, and its rewordings.
+        """Return the clauses of a gRFC, those that amend it, and those that it rewords.
 
-        So "a42" has the clauses of A61 that amend A42, and "a61" has those clauses and the ones
-        of A42 for which A61, or what was added to it, has another wording. Upper or lower case;
-        unknown means none.
+        "a42" selects the clauses of A42, and those of A61 that amend A42. "a61" selects the clauses
+        of A61, and those of A42 for which A61 or an addition to it has another wording. The case of
+        the name does not matter. An unknown name selects none.
         """
         names = self.editions.of_text(grfc.upper())
         return tuple(
@@ -93,16 +93,16 @@ class Catalogue:
 
 
 def edition_for(clause: Clause, follows: Collection[str]) -> str | None:
-    """Tell by which wording a client is judged that states to follow these, of all editions."""
+    """Return the edition by which to judge a client that states the editions `follows`."""
     return load().editions.edition_for(clause, follows)
 
 
 @functools.cache
 def load(folder: Path = FOLDER) -> Catalogue:
-    """Read a catalogue; a second call gives the same one.
+    """Read a catalogue; a second call returns the same object.
 
     Args:
-        folder: Where `documents.toml` lies, which names the files in order.
+        folder: The folder of `documents.toml`, which lists the files in order.
 
     Raises:
         CatalogueError: A file is missing, not listed or wrong.
@@ -119,13 +119,13 @@ def load(folder: Path = FOLDER) -> Catalogue:
         for name in edition.files:
             for place, clause in _clauses(folder, name, edition, editions):
                 if clause.id in clauses:
-                    raise CatalogueError(f"{place}: the id is taken by an earlier row.")
+                    raise CatalogueError(f"{place}: an earlier row has this id.")
                 clauses[clause.id] = clause
     for clause in clauses.values():
         below = clause.rests_on and clauses.get(clause.rests_on)
         if clause.rests_on and not (below and below.strength in {Strength.MUST, clause.strength}):
-            weak = f"{clause.rests_on}, which is no MUST and of another strength"
-            raise CatalogueError(f"{clause.id}: it rests on {weak}.")
+            weak = f"{clause.rests_on}, which is neither a MUST nor of the same strength"
+            raise CatalogueError(f"{clause.id}: the clause depends on {weak}.")
     digest = hashlib.sha256(msgspec.json.encode(list(clauses.values())))
     return Catalogue(clauses, editions, digest.hexdigest()[:12])
 
@@ -150,7 +150,7 @@ def _editions(folder: Path) -> Editions:
     table = _table(folder, DOCUMENTS)
     entries = table.pop("edition", None)
     if table or not isinstance(entries, list):
-        raise CatalogueError(f"{DOCUMENTS}: it has [[edition]] tables, and nothing else.")
+        raise CatalogueError(f"{DOCUMENTS}: only [[edition]] tables are allowed.")
     listed = [
         _read(entry, Edition, f"{DOCUMENTS}, {entry.get('id', f'edition {number}')}")
         for number, entry in enumerate(entries, start=1)
@@ -163,9 +163,9 @@ def _editions(folder: Path) -> Editions:
 def _clauses(
     folder: Path, name: str, document: Edition, editions: Editions
 ) -> Iterator[tuple[str, Clause]]:
-    """Give the rows of a file, each with the place to name when something is wrong with it."""
+    """Yield the rows of a file, each with its location for error messages."""
     table = _table(folder, name)
-    # What stands above the rows holds for those that do not say otherwise.
+    # Values above the rows are defaults for all rows of the file.
     head = {key: value for key, value in table.items() if not isinstance(value, dict)}
     for clause_id, row in table.items():
         if clause_id in head:
@@ -183,35 +183,35 @@ def _clauses(
 
 
 def _complaint(clause: Clause, document: Edition, editions: Editions) -> str | None:
-    """Say what no type can: how the fields of a row must fit together."""
+    """Return the first error in how the fields of a row fit together, which types cannot check."""
     parts = _ID.fullmatch(clause.id)
     if parts is None:
-        return "an id looks like A42-HASH-03"
+        return "the id must look like A42-HASH-03"
     complaints = {
-        f"the id must begin with the document, {clause.document}": parts[1] != clause.document,
-        f"its file is one of {document.id}'s in {DOCUMENTS}": clause.document != document.id,
+        f"the id must start with the document, {clause.document}": parts[1] != clause.document,
+        f"{DOCUMENTS} lists this file for {document.id}": clause.document != document.id,
         f"the wording of {clause.document} is missing": (
             editions.of_text(clause.document).isdisjoint(clause.wordings)
         ),
-        "a row has either `seen_by` or `unobservable`": (
+        "a row needs either `seen_by` or `unobservable`": (
             (clause.seen_by is None) == (clause.unobservable is None)
         ),
-        "what cannot be seen `awaits` nothing": (
+        "a row with `unobservable` cannot have `awaits`": (
             clause.awaits is not None and clause.unobservable is not None
         ),
-        "what is gRPC's alone has no wording of Envoy's": (
+        "a row with `grpc_only` cannot have a wording of Envoy's": (
             clause.grpc_only is not None and ENVOY in clause.wordings
         ),
-        "`open_in` names wordings of the row": not {*clause.open_in} <= {*clause.wordings},
-        "`superseded_in` names first wordings of the row": not all(
+        "`open_in` must name wordings of the row": not {*clause.open_in} <= {*clause.wordings},
+        "`superseded_in` must name first wordings of the row": not all(
             edition in clause.wordings and editions[edition].first_wording_of
             for edition in clause.superseded_in
         ),
-        "only a text that leaves one has `choices`": (
+        "only a MAY or UNSPECIFIED row can have `choices`": (
             bool(clause.choices) and clause.strength not in {Strength.MAY, Strength.UNSPECIFIED}
         ),
         "`new_in` must be the first edition that has a wording": (
             clause.new_in not in (None, *clause.editions[:1])
         ),
     }
-    return next((words for words, holds in complaints.items() if holds), None)
+    return next((message for message, holds in complaints.items() if holds), None)

@@ -1,4 +1,4 @@
-"""The map of the ground: what implementations test themselves, and which scenarios see it."""
+"""Read which behaviors the implementations' own tests cover, and which scenarios cover them."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ FILE = "peer_coverage.toml"
 
 
 class PeerBehavior(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One line of the map."""
+    """A behavior that an implementation's own tests cover."""
 
     says: str
     """What a client does."""
     scenarios: tuple[str, ...] = ()
-    """Which see it: by id, or by an id without brackets for all rows of a table."""
+    """The ids of scenarios that cover it; an id without brackets means all rows of a table."""
     missing: str | None = None
-    """Why none does. Either this or `scenarios` is there."""
+    """Why no scenario covers it. A behavior has either this or `scenarios`."""
 
     def __post_init__(self) -> None:
-        """Refuse a line that says both, or neither."""
+        """Reject a behavior that has both `scenarios` and `missing`, or neither."""
         if bool(self.scenarios) == bool(self.missing):
-            raise ValueError("a line has either `scenarios` or `missing`")
+            raise ValueError("an entry needs either `scenarios` or `missing`")
 
 
 def peer_coverage(folder: Path = FOLDER) -> dict[str, tuple[PeerBehavior, ...]]:
-    """The map, by section.
+    """Return the behaviors that peers test, by section.
 
     Args:
-        folder: Where `peer_coverage.toml` lies.
+        folder: The folder of `peer_coverage.toml`.
 
     Raises:
-        CatalogueError: a line is wrong.
+        CatalogueError: an entry is invalid.
     """
     text = read_text(folder / FILE)
     try:

@@ -1,4 +1,4 @@
-"""What a right client does, computed: pure functions that know no client and touch nothing."""
+"""Compute what a conforming client does: pure functions without I/O."""
 
 from conformance.spec.oracles.census import (
     Census,

@@ -8,7 +8,7 @@ from conformance.spec.oracles.picker import State
 
 
 def aggregated_state(endpoints: Sequence[State]) -> State:
-    """The first of A42's six rules that fits; a state for each endpoint, in any order.
+    """Return the state by the first of A42's six rules that fits the endpoints, in any order.
 
     Clauses: A42-AGG-01, A42-AGG-02, A42-AGG-03, A42-AGG-04, A42-AGG-05, A42-AGG-06, A42-AGG-07,
     A42-AGG-08, A42-AGG-09, A42-AGG-11, A42-AGG-12, A42-AGG-13, A42-AGG-14.
@@ -26,7 +26,7 @@ def aggregated_state(endpoints: Sequence[State]) -> State:
 
 
 def connects_unasked(endpoints: Sequence[State]) -> bool:
-    """Whether the policy must see to it that an endpoint gets connected without being picked.
+    """Return whether the policy must connect an endpoint that no request has picked.
 
     Clauses: A42-PRO-01, A42-PRO-02, A42-PRO-03, A42-PRO-07.
     """

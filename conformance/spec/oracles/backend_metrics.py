@@ -14,25 +14,25 @@ from msgspec import Struct
 from conformance.spec.oracles.load import LoadKey
 
 NAMED: Final = "named_metrics."
-"""Stands before the names of named metrics where a cluster lists them, and in a report by A85."""
+"""Prefix of a named metric on a cluster's list and in a load report by A85."""
 
 ALL_NAMED: Final = NAMED + "*"
-"""On a cluster's list: every named metric."""
+"""Entry of a cluster's list that selects every named metric."""
 
 
 class Metric(Struct, frozen=True, order=True):
-    """What a metric is told under."""
+    """The place of a metric in a load report."""
 
     name: str
     has_field: bool = False
-    """Whether it is told in a field of this name, and not as one of many by name."""
+    """True if the report has a field of this name; False for a named metric."""
 
     def __str__(self) -> str:
         return f"{'field' if self.has_field else 'named metric'} {self.name}"
 
 
 class Sum(Struct, frozen=True):
-    """Of the requests that told a metric: how many there were, and what it adds up to."""
+    """The number of requests whose backend sent a metric, and the sum of its values."""
 
     requests: int = 0
     value: float = 0.0
@@ -45,31 +45,32 @@ class Sum(Struct, frozen=True):
 
 
 class BackendReports(Struct, frozen=True, kw_only=True):
-    """What a backend told at the end of each of so many requests."""
+    """The backend metrics that a backend sent at the end of each of its `requests`."""
 
     address: str
     requests: int
     own: dict[str, float] = {}
-    """Metrics that ORCA has fields for, by their names; those that are not 0."""
+    """Nonzero metrics that have a field of their own in ORCA, by field name."""
     named: dict[str, float] = {}
-    """Its named_metrics."""
+    """The ORCA report's `named_metrics`."""
 
 
 Sums = Mapping[Metric, Sum]
 
 
 def metrics_due(
-    told: Iterable[BackendReports], places: Mapping[str, LoadKey], listed: Collection[str] | None
+    sent: Iterable[BackendReports], places: Mapping[str, LoadKey], listed: Collection[str] | None
 ) -> dict[LoadKey, dict[Metric, Sum]]:
-    """The metrics of each place, summed.
+    """Return the sums of metrics that a client must report, by place.
 
     Args:
-        told: by the backends.
-        places: where each address belongs; others are in clusters that are not reported.
-        listed: what the cluster wants reported; None: it is not asked, as by A64.
+        sent: the metrics that backends sent.
+        places: the place of each address; the client reports nothing for other addresses.
+        listed: the metrics on the cluster's list (A85); None if the client follows A64, which has
+            no list.
     """
     sums: dict[LoadKey, dict[Metric, Sum]] = {}
-    for report in told:
+    for report in sent:
         place = places.get(report.address)
         if place is None:
             continue

@@ -1,12 +1,12 @@
 """Judge the size of a ring by its arcs, whatever the keys of its entries are.
 
-Send many values, sort them by their hash, look at who answered each. A right hash and a sorted
-ring show as arcs: runs of one endpoint, whose number grows with the number of entries. Nothing
-here knows how an entry's hash is made; entries are taken to lie independently and uniformly on
-the circle, as those of distinct keys under a good hash do. Over that placement the chances of a
-false alarm are bounded, so a bound holds for whatever ports a run is given.
+The suite sends many header values, sorts them by hash, and looks at which endpoint answered each.
+With a correct hash and a sorted ring, the answers form arcs: runs of one endpoint. More entries
+make more arcs. The census does not need to know how a client hashes an entry. It assumes that
+entries lie independently and uniformly on the circle, as the hashes of distinct keys do. The bound
+on false alarms is over all such placements, so it holds for any port numbers.
 
-Of a client whose keys nobody knows, as A42-RING-03 allows, it judges what the ring is all the same:
+A42-RING-03 lets a client choose its keys. The census judges the ring of a client with unknown keys:
 A42-RING-01, A42-RING-02, A42-RING-04 and the sizes, A42-RING-05 to A42-RING-09.
 """
 
@@ -24,7 +24,7 @@ from conformance.spec.oracles.statistics import FALSE_ALARM, Interval, quantile
 
 _SPACE: Final = 2**64
 _SLACK: Final = 3  # 1 where the census ends, 2 for a search that does not wrap
-# How hard the best θ and τ are sought; the bounds hold for whatever is found.
+# Effort to find the best θ and τ; the bounds hold for any values.
 _SAMPLES: Final = 64
 _ITERATIONS: Final = 100
 _CLOSE: Final = 1e-12
@@ -32,11 +32,12 @@ _FINE: Final = 1e-3
 
 
 class Census(Struct, frozen=True):
-    """What was seen, in the order of the hashes.
+    """Counts of the answers to header values, in the order of their hashes.
 
     Attributes:
-        values: number of different hashes looked at.
-        changes: how often neighbours met different endpoints; the two ends are no neighbours.
+        values: number of different hashes.
+        changes: number of adjacent hashes that reached different endpoints. The first and the last
+            hash are not adjacent.
         met: how many of the values each address answered.
     """
 
@@ -46,24 +47,24 @@ class Census(Struct, frozen=True):
 
 
 def census(observed: Iterable[tuple[int, str]]) -> Census:
-    """Take the census of pairs of a hash and the address that it met, in any order.
+    """Take the census of pairs of a hash and the address that answered it, in any order.
 
     Raises:
-        ValueError: one hash met two addresses, so there is no order to speak of.
+        ValueError: two addresses answered the same hash.
     """
     pairs = sorted(set(observed))
     if any(first[0] == second[0] for first, second in itertools.pairwise(pairs)):
-        raise ValueError("One hash met two addresses: a census needs one answer for each.")
+        raise ValueError("Two addresses answered the same hash: a census needs one for each.")
     owners = [address for _, address in pairs]
     changes = sum(first != second for first, second in itertools.pairwise(owners))
     return Census(len(owners), changes, dict(Counter(owners)))
 
 
 def expected_changes(counts: Sequence[int], hashes: Iterable[int]) -> float:
-    """Mean number of changes over all placements of the entries (the ends aside: within 1).
+    """Return the mean number of changes over all placements of the entries, within 1.
 
-    There is a change between neighbours if an entry lies between them and the next entry of the
-    ring belongs to another endpoint.
+    The 1 is for the two ends. Two adjacent hashes differ if an entry lies between them and the
+    next entry of the ring belongs to another endpoint.
 
     Args:
         counts: number of entries of each endpoint.
@@ -78,27 +79,27 @@ def expected_changes(counts: Sequence[int], hashes: Iterable[int]) -> float:
 def changes_interval(
     counts: Sequence[int], hashes: Iterable[int], false_alarm: float = FALSE_ALARM
 ) -> Interval:
-    """The numbers of changes to be accepted of a ring with these entries.
+    """Return the numbers of changes that a ring with these entries may show.
 
-    The chance that a right ring falls outside is at most `false_alarm`, by this proof. Give each
+    The chance that a correct ring falls outside is at most `false_alarm`. Proof: give each
     endpoint e, instead of exactly n_e entries, a Poisson number N_e of mean n_e; given that every
     N_e = n_e the entries lie as in the ring, so for any θ > 0, τ > 0, with M = Σ n_e, T = Σ N_e,
 
         P(C >= c) <= E[exp(θ (C - c)) τ^(T - M)] / Π P(N_e = n_e),
 
-    and likewise for C <= c with θ < 0. The expectation is easy now, as the gaps between
-    neighbouring hashes fill independently and every entry belongs to e with chance w_e = n_e / M:
+    and likewise for C <= c with θ < 0. The expectation is a product, because the gaps between
+    adjacent hashes fill independently and every entry belongs to e with chance w_e = n_e / M:
     a gap that M entries would hit λ times in the mean has the factor
     exp(-λ) (1 + (exp(λ τ) - 1) R), where R is the largest eigenvalue of the matrix
     A[d, e] = w_e exp(θ [d ≠ e]), which is symmetric under the weights w. This C is
-    off by at most one, where the last hash meets the first, and by two more where a search does
-    not wrap, at the two ends of what then goes elsewhere. θ and τ are chosen for the narrowest
-    interval; the bound holds for any.
+    off by at most one, between the last hash and the first. A search that does not wrap adds two,
+    at the two ends of the range that then belongs to another endpoint. The code chooses θ and τ
+    for the narrowest interval; the bound holds for any.
 
     Args:
         counts: number of entries of each endpoint.
-        hashes: of the values that are sent; two or more.
-        false_alarm: for both sides together.
+        hashes: hashes of the values sent; two or more.
+        false_alarm: chance for both sides together.
 
     Raises:
         ValueError: there are fewer than two hashes or no entries.
@@ -114,13 +115,13 @@ def changes_interval(
     log_chance = math.log(false_alarm / 2) + sum(map(_log_poisson_at_mean, entries))
 
     def edge(side: int, circle: _Circle, log_theta: float, log_tau: float) -> float:
-        """The count on whose far side lies at most half the false alarm, by these θ and τ."""
+        """Return the count beyond which lies at most half the false alarm, by these θ and τ."""
         theta = side * math.exp(log_theta)
         rho = _perron(shares, theta)
         return (circle.log_mean(rho, log_tau) - log_chance) / theta
 
     def best(side: int) -> float:
-        """The edge by the best θ and τ, which are sought on the sample and used on the whole."""
+        """Return the edge by the best θ and τ; find them on the sample, then use all gaps."""
 
         def best_tau(log_theta: float) -> float:
             rho = _perron(shares, side * math.exp(log_theta))
@@ -135,13 +136,13 @@ def changes_interval(
 
 
 class Bounds(Struct, frozen=True):
-    """What is to be accepted of a ring: how many changes, and how many values at each address."""
+    """The numbers of changes and of values for each address that a correct ring may show."""
 
     changes: Interval
     met: dict[str, Interval]
 
     def hold(self, taken: Census) -> bool:
-        """Whether a census is within them."""
+        """Return whether a census is within the bounds."""
         return taken.changes in self.changes and _are_met(taken, self.met)
 
 
@@ -151,22 +152,23 @@ def bounds_of(
     hashes: Iterable[int],
     false_alarm: float = FALSE_ALARM,
 ) -> Bounds:
-    """The bounds of the first ring within which a census is, or if there is none of the first one.
+    """Return the bounds of the first ring that the census fits, else of the first ring.
 
-    A right client has one of the rings, so the false alarm is what it is of one. With as many
-    values as a ring has entries, or more, one of half or twice the size is refused in the mean.
+    A conforming client has one of the rings, so several rings do not raise the chance of a false
+    alarm. Send at least as many values as a ring has entries: then the mean census of a ring of
+    half or twice the size is out of bounds.
 
     Args:
-        rings: number of entries of each address, by each reading that is right.
+        rings: number of entries of each address, by each allowed reading of the text.
         taken: the census.
-        hashes: of the values that are sent.
+        hashes: hashes of the values sent.
         false_alarm: half for the changes, half for the addresses.
 
     Raises:
         ValueError: there is no ring, fewer than two hashes, or a ring without entries.
     """
     if not rings:
-        raise ValueError("A census is weighed by one ring or more.")
+        raise ValueError("A census needs one ring or more to compare with.")
     sent = tuple(hashes)
     changes = functools.cache(lambda counts: changes_interval(counts, sent, false_alarm / 2))
     met = [met_intervals(counts, taken.values, false_alarm / 2) for counts in rings]
@@ -179,7 +181,7 @@ def bounds_of(
 
 
 def _are_met(taken: Census, bounds: Mapping[str, Interval]) -> bool:
-    """Whether each address answered as many values as it may, and no other one any."""
+    """Return whether each address is within its bounds and no other address answered."""
     within = all(taken.met.get(where, 0) in bound for where, bound in bounds.items())
     return within and set(taken.met) <= set(bounds)
 
@@ -187,22 +189,21 @@ def _are_met(taken: Census, bounds: Mapping[str, Interval]) -> bool:
 def met_intervals(
     counts: Mapping[str, int], values: int, false_alarm: float = FALSE_ALARM
 ) -> dict[str, Interval]:
-    """How many of the values may be answered by each address, all of them in one check.
+    """Return how many of the values each address may answer, in one check of all addresses.
 
-    An endpoint with n of M entries owns a part of the circle that is Beta(n, M - n) distributed
-    over the placements, so of values with independent hashes it is met by a beta-binomial number.
-    Where a search does not wrap, the circle is a line, whose M + 1 pieces belong to the entries
-    but for one piece that the last entry has besides its own: the part is Beta(n + 1, M - n) if
-    the last entry is the endpoint's, and Beta(n, M + 1 - n) if not. The least and the greatest of
-    the three bound every case.
-    By the union bound each address has an equal part of the false alarm, half for each side.
+    Over the placements, an endpoint with n of M entries owns a Beta(n, M - n) part of the circle.
+    So the number of values that it answers is beta-binomial, if their hashes are independent.
+    If a search does not wrap, the circle is a line of M + 1 pieces: one for each entry, and one
+    more for the last entry. The part is then Beta(n + 1, M - n) if the last entry belongs to the
+    endpoint, and Beta(n, M + 1 - n) if not. The least and the greatest of the three bound every
+    case. By the union bound each address has an equal part of the false alarm, half for each side.
 
     Clauses: A42-CHAN-03, A42-HASH-09, A42-HASH-11, A42-HASH-12, A76-REQ-03.
 
     Args:
         counts: number of entries of each address.
-        values: how many different values are sent.
-        false_alarm: for all addresses together.
+        values: number of different values sent.
+        false_alarm: chance for all addresses together.
     """
     total = sum(counts.values())
     side = false_alarm / len(counts) / 2
@@ -213,24 +214,24 @@ def met_intervals(
 
 
 def most_changes_hashed(met: Iterable[int], false_alarm: float = FALSE_ALARM) -> int:
-    """The most changes that values in the order of a hash do not show by chance.
+    """Return the largest number of changes that chance does not explain.
 
-    If who answers has nothing to do with the order, every order of the answers is equally likely,
-    and fewer or as many changes have a chance of at most `false_alarm`. Proof as in
-    `changes_interval`: answers drawn independently, given that each endpoint is drawn as often as
-    it was met, and the same matrix.
+    If the answers have nothing to do with the order of the hashes, every order of the answers is
+    equally likely. Then this number of changes or fewer has a chance of at most `false_alarm`. The
+    proof is that of `changes_interval`, with the same matrix: draw answers independently, given
+    that each endpoint answers as often as observed.
 
     Args:
         met: how many values each endpoint answered.
-        false_alarm: chance that an order that means nothing passes.
+        false_alarm: chance that a meaningless order passes.
 
     Returns:
-        The number of changes, or -1 if no number would tell.
+        The number of changes, or -1 if no number decides.
     """
     entries = [count for count in met if count]
     total = sum(entries)
     shares = [count / total for count in entries]
-    # Chance that independent draws meet each endpoint exactly so often.
+    # Chance that independent draws give exactly these counts.
     log_exactly = math.lgamma(total + 1) + sum(
         count * math.log(share) - math.lgamma(count + 1)
         for count, share in zip(entries, shares, strict=True)
@@ -246,19 +247,19 @@ def most_changes_hashed(met: Iterable[int], false_alarm: float = FALSE_ALARM) ->
 
 
 def looks_hashed(taken: Census, false_alarm: float = FALSE_ALARM) -> bool:
-    """Whether the answers follow the order of the hashes more than chance explains.
+    """Return whether the answers follow the order of the hashes more than chance explains.
 
-    A wrong hash, or none, passes with a chance of at most `false_alarm`; a right one fails if
-    there are too few values for the ring's size: send about as many as it has entries, or more.
+    A wrong hash, or none, passes with a chance of at most `false_alarm`. A correct hash fails if
+    there are too few values for the ring's size: send at least as many as the ring has entries.
     """
     return taken.changes <= most_changes_hashed(taken.met.values(), false_alarm)
 
 
 class _Circle(Struct, frozen=True):
-    """The gaps between neighbouring hashes, as the entries of a ring see them.
+    """The gaps between adjacent hashes, by the mean number of ring entries in each.
 
     Attributes:
-        rates: mean number of entries in a gap, and how many such gaps there are.
+        rates: mean number of entries in a gap, and the number of such gaps.
         rest: mean number of entries between the last hash and the first.
         total: number of entries.
     """
@@ -268,7 +269,7 @@ class _Circle(Struct, frozen=True):
     total: int
 
     def log_mean(self, rho: float, log_tau: float) -> float:
-        """Logarithm of the mean of exp(θ C) τ^(T - M), where `rho` belongs to θ."""
+        """Return the logarithm of the mean of exp(θ C) τ^(T - M), where `rho` belongs to θ."""
         tau = math.exp(log_tau)
         log, exp = math.log, math.exp
         filled = math.fsum(
@@ -279,14 +280,14 @@ class _Circle(Struct, frozen=True):
 
 
 def _gaps(hashes: Iterable[int]) -> tuple[list[float], float]:
-    """Parts of the circle between neighbouring hashes, and between the last and the first."""
+    """Return the parts of the circle between adjacent hashes, and between last and first."""
     ordered = sorted(set(hashes))
     gaps = [(second - first) / _SPACE for first, second in itertools.pairwise(ordered)]
     return gaps, 1 - math.fsum(gaps)
 
 
 def _sample(rates: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Fewer rates that stand for all, to seek by; what is found is used on all of them."""
+    """Return fewer rates that approximate all, to make the search for θ and τ cheap."""
     ordered = sorted(rate for rate, _ in rates)
     step = max(len(ordered) // _SAMPLES, 1)
     parts = (ordered[start : start + step] for start in range(0, len(ordered), step))
@@ -294,14 +295,14 @@ def _sample(rates: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def _log_poisson_at_mean(count: int) -> float:
-    """Logarithm of the chance that a Poisson number of this mean equals it."""
+    """Return the logarithm of the chance that a Poisson number equals its mean `count`."""
     return count * math.log(count) - count - math.lgamma(count + 1)
 
 
 def _perron(shares: Sequence[float], theta: float) -> float:
-    """Upper bound, close, of the largest eigenvalue of w_e exp(θ [d ≠ e]).
+    """Return a close upper bound of the largest eigenvalue of w_e exp(θ [d ≠ e]).
 
-    For any positive vector v it is at most max (A v)_d / v_d (Collatz and Wielandt).
+    For any positive vector v the eigenvalue is at most max (A v)_d / v_d (Collatz and Wielandt).
     """
     factor = math.exp(theta)
     vector = [1.0] * len(shares)
@@ -322,7 +323,7 @@ def _perron(shares: Sequence[float], theta: float) -> float:
 
 
 def _argmin(function: Callable[[float], float], low: float = -2, high: float = 2) -> float:
-    """Where a function with one valley is least, by golden sections, closely enough."""
+    """Return the minimum of a function with one valley, by golden-section search."""
     ratio = (math.sqrt(5) - 1) / 2
     left, right = high - ratio * (high - low), low + ratio * (high - low)
     at_left, at_right = function(left), function(right)
@@ -339,7 +340,7 @@ def _argmin(function: Callable[[float], float], low: float = -2, high: float = 2
 
 
 def _met_interval(values: int, own: int, others: int, side: float) -> Interval:
-    """The bounds of `met_intervals` for an endpoint with this many entries among others'."""
+    """Return the bounds of `met_intervals` for an endpoint with `own` entries."""
     if not own or not others:
         certain = values if own else 0
         return Interval(certain, certain)
@@ -350,7 +351,7 @@ def _met_interval(values: int, own: int, others: int, side: float) -> Interval:
 
 
 def _beta_binomial(draws: int, hits: int, misses: int) -> Iterator[float]:
-    """Chances of 0, 1, … `draws` hits where the share is Beta(hits, misses) distributed."""
+    """Yield the chances of 0, 1, … `draws` hits if the share is Beta(hits, misses)."""
     lgamma = math.lgamma
     fixed = (
         lgamma(draws + 1)

@@ -13,21 +13,21 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 USUAL_LIMIT = 1024
-"""Where a Cluster says nothing of it."""
+"""The limit of a Cluster without max_requests for the default priority."""
 
 UNLIMITED = 2**32 - 1
-"""The largest number that a limit can be: by A32 it turns breaking off."""
+"""The largest uint32; by A32 this limit turns circuit breaking off."""
 
 
 class Threshold(Struct, frozen=True):
-    """What a Cluster says of one priority of requests."""
+    """A Cluster's threshold for one routing priority."""
 
     is_default: bool
     max_requests: int | None
 
 
 def limit(thresholds: Sequence[Threshold]) -> int:
-    """How many requests may be in flight: by the first threshold for the default priority."""
+    """Return the limit of requests in flight: the first threshold for the default priority."""
     for threshold in thresholds:
         if threshold.is_default:
             return USUAL_LIMIT if threshold.max_requests is None else threshold.max_requests
@@ -35,12 +35,12 @@ def limit(thresholds: Sequence[Threshold]) -> int:
 
 
 def admitted(thresholds: Sequence[Threshold], *, in_flight: int, asked: int) -> int:
-    """How many of so many requests get through, that are begun one after another and do not end.
+    """Return how many requests pass if they start one after another and do not end.
 
     Args:
-        thresholds: of the Cluster, in its order.
-        in_flight: so many requests that are counted with them are there before.
-        asked: how many.
+        thresholds: the Cluster's thresholds, in order.
+        in_flight: number of earlier requests that count toward the same limit.
+        asked: number of requests to start.
     """
     most = limit(thresholds)
     return asked if most == UNLIMITED else min(asked, max(0, most - in_flight))

@@ -1,7 +1,7 @@
 """Compute the leaves of a cluster in order, and which resources they need.
 
-A37 ("CDS LB Policy Support for Aggregate and Logical DNS Clusters"): an aggregate is followed to
-the clusters that it is made of, depth first, and a leaf counts once, where it is met first.
+A37 ("CDS LB Policy Support for Aggregate and Logical DNS Clusters"): the client expands an
+aggregate into its underlying clusters, depth first. A leaf counts once, at its first occurrence.
 
 Clauses: A37-TREE-01, A37-TREE-02, A37-TREE-03, A37-TREE-04, A37-TREE-05, A37-TREE-06.
 """
@@ -14,61 +14,61 @@ from typing import Literal
 from msgspec import Struct
 
 DEEPEST = 16
-"""Names on a way from the root to a leaf, both counted, that any reading of A37's limit allows."""
+"""The most names on a path from root to leaf, both included, by every reading of A37's limit."""
 
 
 class Leaf(Struct, frozen=True, tag="leaf", kw_only=True):
     """A cluster with endpoints of its own."""
 
     service_name: str | None = None
-    """What EDS calls it; None: there is no EDS resource of it (LOGICAL_DNS)."""
+    """The name of its EDS resource; None if it has none (LOGICAL_DNS)."""
 
 
 class Aggregate(Struct, frozen=True, tag="aggregate"):
-    """A cluster that is made of others, the most preferred first."""
+    """A cluster that lists underlying clusters, the most preferred first."""
 
     clusters: tuple[str, ...]
 
 
 class Refused(Struct, frozen=True, tag="refused"):
-    """A cluster whose resource a client cannot use, and never had a good one of."""
+    """A cluster whose resource the client rejected, and of which it never had a valid version."""
 
 
 Cluster = Leaf | Aggregate | Refused
 Clusters = Mapping[str, Cluster]
-"""All that exist, by name: what is not in it is missing."""
+"""All clusters that the control plane has, by name; any other cluster does not exist."""
 
 
 class Tree(Struct, frozen=True, kw_only=True):
-    """What following a root leads to."""
+    """The clusters below a root."""
 
     clusters: tuple[str, ...]
-    """The names of all, in the order in which they are met first: what CDS is asked for."""
+    """The names of the CDS resources that the client requests, in order of first occurrence."""
     leaves: tuple[str, ...]
-    """Those of them that have endpoints of their own, in the same order: it is A37's."""
+    """The names of clusters with endpoints, in A37's order (depth first)."""
     without: tuple[str, ...]
-    """Those that are missing or refused."""
+    """The names of clusters that do not exist or that the client rejected."""
     services: tuple[str, ...]
-    """The names by which EDS is asked for the endpoints of the leaves, each once."""
+    """The names of the EDS resources that the client requests for the leaves, each once."""
     depth: int
-    """The most names on a way from the root to a cluster that leads no further, each name once."""
+    """The most names on a path from the root to a cluster without children, each name once."""
     has_cycle: bool
-    """Whether a cluster is met on the way from itself."""
+    """True if a path leads from a cluster back to itself."""
 
     @property
     def fits(self) -> Literal["yes", "either", "no"]:
-        """Whether it is within A37's limit of depth, which implementations count from two ends."""
+        """Return whether the depth is within A37's limit, which implementations count two ways."""
         if self.depth <= DEEPEST:
             return "yes"
         return "either" if self.depth == DEEPEST + 1 else "no"
 
 
 def tree(root: str, clusters: Clusters) -> Tree:
-    """Follow a root. Each cluster is looked into once, however many ways lead to it."""
+    """Expand a root cluster. Expand each cluster once, however many paths lead to it."""
     met: dict[str, None] = {}
     depths: dict[str, int] = {}
     has_cycle = False
-    # A stack of its own: a chain of a thousand clusters is to be followed as well.
+    # An explicit stack, because a chain of 1,000 clusters would exceed Python's recursion limit.
     way: dict[str, Iterator[str]] = {}
     ahead = [root]
     while ahead or way:
@@ -85,7 +85,7 @@ def tree(root: str, clusters: Clusters) -> Tree:
             ahead.append(below)
             continue
         del way[name]
-        # One that stands on the way already leads no further here.
+        # A cluster that is already on the path adds no depth.
         lower = (depths.get(cluster, 0) for cluster in _below(name, clusters))
         depths[name] = 1 + max(lower, default=0)
     leaves = tuple(name for name in met if isinstance(clusters.get(name), Leaf))
@@ -114,7 +114,7 @@ Priorities = Sequence[Collection[str]]
 def joined(
     root: str, clusters: Clusters, endpoints: Mapping[str, Priorities]
 ) -> tuple[tuple[str, ...], ...]:
-    """The priorities of all leaves in a row: those of the first leaf, then those of the next."""
+    """Return the priorities of all leaves: those of the first leaf, then those of the next."""
     leaves = tree(root, clusters).leaves
     return tuple(tuple(priority) for leaf in leaves for priority in endpoints.get(leaf, ()))
 
@@ -127,10 +127,10 @@ def first_usable(
     *,
     as_a_whole: bool = False,
 ) -> tuple[str, ...]:
-    """The endpoints that serve: those of the first priority in which one has not failed.
+    """Return the usable endpoints of the first priority that has any; none if requests fail.
 
-    None: requests fail. `as_a_whole`: as they do where any cluster of the tree cannot be had (A37);
-    else such a cluster is passed over (A74).
+    By A37 (`as_a_whole`) all requests fail if any cluster of the tree is unavailable. By A74 the
+    client skips such a cluster.
     """
     if as_a_whole and tree(root, clusters).without:
         return ()

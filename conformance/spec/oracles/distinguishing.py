@@ -1,9 +1,10 @@
-"""Choose header values that distinguish right ways to find an endpoint from wrong ones.
+"""Choose header values that distinguish correct algorithms from known wrong ones.
 
-What is wrong may show for few hashes only, or on few rings. So values are not left to chance: they
-are taken from many until each wrong way shows in several of them, and if they cannot, that is an
-error instead of a check that any client passes. So it is with searches of the ring (A42-RING-12,
-A42-RING-13, A42-RING-14) and the choices of those who build it (A42-RING-03, A42-RING-10).
+A wrong algorithm may differ for a few hashes only, or on a few rings. Random values could miss
+them. So this module takes values from many candidates until several of them expose each wrong
+algorithm. If it finds too few, it raises an error; a check that any client passes would be
+worthless. Users: searches of the ring (A42-RING-12, A42-RING-13, A42-RING-14) and variants of
+building it (A42-RING-03, A42-RING-10).
 """
 
 import itertools
@@ -16,10 +17,10 @@ from conformance.spec.oracles.ring.search import Ring
 from conformance.spec.oracles.ring.values import NoSuchValueError
 
 Way = Callable[[int], str]
-"""Where a request of this hash goes."""
+"""An algorithm that returns the address for a request hash."""
 
 SEVERAL: Final = 3
-"""Values in which a wrong way is to show: none of them is an accident."""
+"""Number of values that must expose a wrong algorithm, so that no accident hides it."""
 
 _MOST_NAMED: Final = 3
 _SPACE: Final = 2**64
@@ -32,16 +33,16 @@ def values_telling(
     *,
     each: int = SEVERAL,
 ) -> tuple[str, ...]:
-    """Header values in so many of which, at least, each wrong way differs from each right one.
+    """Return header values of which at least `each` expose each wrong algorithm.
 
     Args:
-        right: the ways that are right; a client may go any of them.
-        wrong: ways that are wrong, by what they are called.
-        values: to choose from, in this order.
-        each: how many are to tell a wrong way from a right one.
+        right: the correct algorithms; a client may use any of them.
+        wrong: wrong algorithms, by name.
+        values: candidates, in order.
+        each: number of values that must distinguish a wrong algorithm from a correct one.
 
     Raises:
-        NoSuchValueError: too few of the values tell some of them apart.
+        NoSuchValueError: too few of the values distinguish some of the algorithms.
     """
     pairs = [(value, way, name) for value in right for name, way in wrong.items()]
     return _covering(pairs, values, each)
@@ -50,15 +51,15 @@ def values_telling(
 def values_telling_apart(
     choices: Mapping[str, Sequence[Way]], values: Iterable[str], *, each: int = SEVERAL
 ) -> tuple[str, ...]:
-    """Header values of which so many, at least, tell the ways of each choice from those of another.
+    """Return header values of which at least `each` distinguish any two choices.
 
     Args:
-        choices: the ways by which each may be made, by what it is called.
-        values: to choose from, in this order.
-        each: how many are to tell two ways apart.
+        choices: the algorithms that implement each choice, by the name of the choice.
+        values: candidates, in order.
+        each: number of values that must distinguish two algorithms.
 
     Raises:
-        NoSuchValueError: too few of the values tell some of them apart.
+        NoSuchValueError: too few of the values distinguish some of the algorithms.
     """
     pairs = [
         (value, other, f"{first} from {second}")
@@ -72,7 +73,7 @@ def values_telling_apart(
 def _covering(
     pairs: Sequence[tuple[Way, Way, str]], values: Iterable[str], each: int
 ) -> tuple[str, ...]:
-    """Of the values those that are needed to tell each pair of ways apart so often."""
+    """Return those of the values that distinguish each pair of algorithms `each` times."""
     never = [name for value, other, name in pairs if value == other]
     missing = {at: each for at in range(len(pairs)) if not never}
     chosen: list[str] = []
@@ -90,14 +91,14 @@ def _covering(
     if untold := list(dict.fromkeys((*never, *(pairs[at][2] for at in missing)))):
         more = f" and {len(untold) - _MOST_NAMED} more" if len(untold) > _MOST_NAMED else ""
         raise NoSuchValueError(
-            f"Too few of the values tell {'; '.join(untold[:_MOST_NAMED])}{more}: "
-            "take another ring, or more values."
+            f"Too few of the values distinguish {'; '.join(untold[:_MOST_NAMED])}{more}: "
+            "use another ring, or more values."
         )
     return tuple(chosen)
 
 
 class _Goes(dict[Way, str]):
-    """Where a request of one hash goes by each way, asked once."""
+    """The address that each algorithm returns for one hash, computed once."""
 
     def __init__(self, value: int) -> None:
         super().__init__()
@@ -108,13 +109,10 @@ class _Goes(dict[Way, str]):
         return found
 
 
-# Ways that are wrong.
-
-
 def wrong_searches(ring: Ring) -> dict[str, Way]:
-    """Known wrong ways of looking for the entry on a ring; each shows on some hashes only.
+    """Return known wrong searches for the entry of a hash; each differs for some hashes only.
 
-    `greater` shows on the hash of an entry alone: it must be found by itself, as none is closer.
+    `greater` differs only if the request hash equals the hash of an entry.
 
     Clauses: A42-RING-12, A42-RING-13, A42-RING-14.
     """
@@ -136,13 +134,13 @@ def wrong_searches(ring: Ring) -> dict[str, Way]:
 
 
 def values_of_entries(rings: Sequence[Ring]) -> tuple[str, ...]:
-    """Header values that have the hashes of entries, and tell wrong searches on any of these rings.
+    """Return header values that hash onto entries and expose wrong searches on all rings.
 
     Args:
-        rings: those that a right client may have, of the same entries.
+        rings: the rings that a conforming client may have; all have the same entries.
 
     Raises:
-        NoSuchValueError: there are not so many entries.
+        NoSuchValueError: the rings have too few entries.
     """
     wrong = {
         f"{name}, on ring {number}": way
@@ -153,15 +151,15 @@ def values_of_entries(rings: Sequence[Ring]) -> tuple[str, ...]:
 
 
 def value_of_an_entry(rings: Sequence[Ring], address: str) -> str:
-    """A header value that has the hash of an entry of this endpoint, and tells it from wrong ways.
+    """Return a header value that hashes onto an entry of this endpoint and exposes wrong searches.
 
     Args:
-        rings: those that a right client may have; on each the hash meets this endpoint first, and
-            by each of the wrong searches another one.
+        rings: the rings that a conforming client may have. On each of them the hash belongs to
+            this endpoint, and each wrong search returns another endpoint.
         address: the endpoint.
 
     Raises:
-        NoSuchValueError: no entry is such.
+        NoSuchValueError: no entry has that property.
     """
     wrong = [way for ring in rings for way in wrong_searches(ring).values()]
     for key in rings[0].keys:
@@ -171,6 +169,6 @@ def value_of_an_entry(rings: Sequence[Ring], address: str) -> str:
         ):
             return key
     raise NoSuchValueError(
-        f"No entry of {address} on this ring of {len(rings[0])} entries tells all wrong searches "
-        "from the right one: take a larger ring."
+        f"No entry of {address} on this ring of {len(rings[0])} entries distinguishes all wrong "
+        "searches from the correct one: use a larger ring."
     )

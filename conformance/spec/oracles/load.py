@@ -1,7 +1,7 @@
 """Compute the reported load from what the backends counted (LRS).
 
-Reports are summed before: what they say of requests issued, succeeded and failed are counts since
-the report before, what they say of requests in progress is a gauge.
+The functions take sums over reports. In a report, requests issued, succeeded and failed are counts
+since the last report; requests in progress are a gauge.
 
 Clauses: A42-LOAD-01, A42-LOAD-02, A42-LOAD-03, A42-LOAD-04, A42-LOAD-05, A42-LOAD-06, A42-LOAD-07,
 A42-LOAD-08, A42-LOAD-11.
@@ -16,11 +16,11 @@ from msgspec.structs import replace
 
 
 class LoadKey(Struct, frozen=True, order=True):
-    """What load is reported under."""
+    """The place in a load report under which requests count."""
 
     cluster: str
     service_name: str = ""
-    """The name by which EDS knows the cluster, empty if it is none of its own."""
+    """The cluster's EDS service name; empty if it has none."""
     locality: str = ""
     """``region/zone/sub_zone``, without empty parts at the end."""
 
@@ -30,7 +30,7 @@ class LoadKey(Struct, frozen=True, order=True):
 
 
 class Load(Struct, frozen=True, kw_only=True):
-    """Requests of one place. Those that were issued have succeeded, failed or not ended yet."""
+    """Requests of one place. Each issued request has succeeded, failed or is in progress."""
 
     issued: int = 0
     succeeded: int = 0
@@ -44,7 +44,7 @@ class Load(Struct, frozen=True, kw_only=True):
         )
 
     def however_they_ended(self) -> Load:
-        """The same, where all that have ended count as succeeded."""
+        """Return this load with the failed requests counted as succeeded."""
         return replace(self, succeeded=self.succeeded + self.errors, errors=0)
 
     def __add__(self, other: Load) -> Load:
@@ -60,7 +60,7 @@ NOTHING = Load()
 
 
 class Received(Struct, frozen=True, kw_only=True):
-    """What the backend of one endpoint counted."""
+    """The requests that the backend of one endpoint counted."""
 
     address: str
     succeeded: int = 0
@@ -69,7 +69,7 @@ class Received(Struct, frozen=True, kw_only=True):
 
     @property
     def load(self) -> Load:
-        """The same, as it is reported."""
+        """The load that a client must report for these requests."""
         return Load(
             issued=self.succeeded + self.errors + self.in_progress,
             succeeded=self.succeeded,
@@ -79,11 +79,11 @@ class Received(Struct, frozen=True, kw_only=True):
 
 
 def due(received: Iterable[Received], places: Mapping[str, LoadKey]) -> dict[LoadKey, Load]:
-    """The load of each place, by what its backends counted.
+    """Return the load that a client must report for each place.
 
     Args:
-        received: what each backend counted.
-        places: where each address belongs; others are in clusters that are not reported.
+        received: the requests that each backend counted.
+        places: the place of each address; the client reports nothing for other addresses.
     """
     loads: dict[LoadKey, Load] = {}
     for entry in received:
@@ -96,36 +96,36 @@ def due(received: Iterable[Received], places: Mapping[str, LoadKey]) -> dict[Loa
 def balances(
     due: Mapping[LoadKey, Load], reported: Mapping[LoadKey, Load], *, lost: int = 0
 ) -> bool:
-    """Whether the reports, summed, say exactly what is due.
+    """Return whether the sum of the reports equals the load due.
 
     Args:
-        due: by what the backends counted.
-        reported: by the reports; a place of which nothing is told need not be there. A client need
-            not tell what was issued: what it tells says that, too.
-        lost: requests that failed and that no backend received. Each of them may have been sent, on
-            a connection that was lost on the way, or not: if so, it was issued and has failed.
+        due: the load by the backends' counts.
+        reported: the load by the reports. A place without load may be missing. Issued requests
+            may be missing everywhere, because the other counts imply them.
+        lost: number of failed requests that no backend received. The client may have sent some of
+            them on a connection that broke; it then reports them as issued and failed.
     """
     surplus = 0
-    told = _with_issued(reported)
-    for place in {*due, *told}:
-        said, wanted = told.get(place, NOTHING), due.get(place, NOTHING)
-        more = said.issued - wanted.issued
-        if more < 0 or said != wanted + Load(issued=more, errors=more):
+    complete = _with_issued(reported)
+    for place in {*due, *complete}:
+        actual, wanted = complete.get(place, NOTHING), due.get(place, NOTHING)
+        more = actual.issued - wanted.issued
+        if more < 0 or actual != wanted + Load(issued=more, errors=more):
             return False
         surplus += more
     return surplus <= lost
 
 
 class Dropped(Struct, frozen=True, kw_only=True):
-    """Requests of one cluster that were dropped."""
+    """Dropped requests of one cluster."""
 
     cluster: str
     total: int
     by_category: dict[str, int] = {}
-    """Those of them that have a category."""
+    """The number of drops of each category; drops without a category are in `total` only."""
 
     def counts(self) -> dict[str, int]:
-        """By category; those without any, as circuit breaking makes them (A32), by ``""``."""
+        """Return the drops by category; ``""`` is for drops without one (circuit breaking, A32)."""
         rest = self.total - sum(self.by_category.values())
         return {**self.by_category, **({"": rest} if rest else {})}
 
@@ -133,15 +133,15 @@ class Dropped(Struct, frozen=True, kw_only=True):
 def drops_balance(
     expected: Mapping[str, Collection[str]], reported: Iterable[Dropped], *, lost: int
 ) -> bool:
-    """Whether the reports say of each request that was dropped by what, and of no other one.
+    """Return whether the reports count each dropped request once, under an expected category.
 
-    By which of several categories a request was dropped is known to the client alone. So each of
-    them must have dropped some, and all of them together as many as were lost.
+    If a cluster has several categories, only the client knows which one dropped a request. So each
+    category must have dropped some, and all together as many as were lost.
 
     Args:
-        expected: the categories of each cluster that drop requests; ``""`` is a drop without one.
-        reported: the drops of each cluster, summed.
-        lost: requests that failed and that no backend received.
+        expected: the drop categories of each cluster; ``""`` is a drop without a category.
+        reported: the summed drops of each cluster.
+        lost: number of failed requests that no backend received.
     """
     counts = {
         (drop.cluster, category): count
@@ -154,7 +154,7 @@ def drops_balance(
 
 
 def _with_issued(reported: Mapping[LoadKey, Load]) -> Mapping[LoadKey, Load]:
-    """The same, where nothing is told of requests issued anywhere: as many as the others."""
+    """Return the load with issued requests filled in, if the reports leave them out everywhere."""
     if any(load.issued for load in reported.values()):
         return reported
     return {

@@ -8,19 +8,19 @@ from typing import Literal
 from msgspec import Struct
 
 State = Literal["READY", "IDLE", "CONNECTING", "TRANSIENT_FAILURE"]
-"""Of an endpoint as the policy counts it: TRANSIENT_FAILURE sticks until READY (A42-SUB-08)."""
+"""An endpoint's state in the policy: TRANSIENT_FAILURE lasts until READY (A42-SUB-08)."""
 
 PickerEdition = Literal["A42", "A61"]
 
 
 class Pick(Struct, frozen=True, kw_only=True):
-    """The outcome of one pick. Endpoints are meant by their index on the walk.
+    """The outcome of one pick. An endpoint is its index in the ring order of the request.
 
     Attributes:
         outcome: the request is sent, waits for the next picker, or fails with UNAVAILABLE.
-        endpoint: where it is sent; None unless it is.
-        connects: endpoints that the pick itself has connected, at once (A42-PICK-03) or after their
-            backoff (A42-PICK-07).
+        endpoint: the endpoint that receives the request; None unless the pick completes.
+        connects: endpoints that the pick connects, at once (A42-PICK-03) or after their backoff
+            (A42-PICK-07).
     """
 
     outcome: Literal["complete", "queue", "fail"]
@@ -36,21 +36,20 @@ def pick(walk: Sequence[State], edition: PickerEdition) -> Pick:
     A42-PICK-17, A42-PICK-18, A42-PICK-19, A42-PICK-20.
 
     Args:
-        walk: the states of the endpoints, each once, in the order in which the ring is walked from
-            the request's hash.
-        edition: whose picker.
+        walk: the state of each endpoint, in ring order from the request's hash.
+        edition: the edition that defines the picker.
 
     Raises:
         ValueError: there is no endpoint.
     """
     if not walk:
-        message = "a walk without endpoints has no picker"
+        message = "a ring without endpoints has no picker"
         raise ValueError(message)
     return _by_a61(walk) if edition == "A61" else _by_a42(walk)
 
 
 def _by_a61(walk: Sequence[State]) -> Pick:
-    """A61: the first endpoint that has not failed decides; failed ones retry by themselves."""
+    """Pick by A61: the first endpoint not in TRANSIENT_FAILURE decides."""
     for index, state in enumerate(walk):
         if state != "TRANSIENT_FAILURE":
             return _decided_by(index, state, ())
@@ -58,7 +57,7 @@ def _by_a61(walk: Sequence[State]) -> Pick:
 
 
 def _by_a42(walk: Sequence[State]) -> Pick:
-    """A42: two endpoints are waited for; behind them only a READY one helps."""
+    """Pick by A42: wait for the first two endpoints; after them use only a READY endpoint."""
     connects: tuple[int, ...] = ()
     for index, state in enumerate(walk[:2]):
         if state != "TRANSIENT_FAILURE":
@@ -70,7 +69,7 @@ def _by_a42(walk: Sequence[State]) -> Pick:
         if state != "CONNECTING":
             connects = (*connects, index)
         if state != "TRANSIENT_FAILURE":
-            break  # told or under way: none behind it is told (A42-PICK-18)
+            break  # This endpoint connects: no pick connects a later endpoint (A42-PICK-18).
     if ready is not None:
         return Pick(outcome="complete", endpoint=ready, connects=connects)
     return Pick(outcome="fail", connects=connects)

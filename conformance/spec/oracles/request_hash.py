@@ -1,9 +1,9 @@
 """Compute the hash of a request from the hash policies of its route and its metadata.
 
-A42, "Hash Policy", with the header rules of A28 that it refers to. What the text leaves free, the
-way in which the hashes of several policies are combined, is here only as the one formula that is
-known (Envoy's, which A42 quotes): compare with it, and demand no more than that it is
-deterministic and that each policy of `contributing` counts.
+A42, "Hash Policy", with the header rules of A28 that it refers to. The text leaves open how to
+combine the hashes of several policies. This module has the one known formula (Envoy's, which A42
+quotes) to compare with. A check must require only that the hash is deterministic and that each
+policy of `contributing` counts.
 """
 
 import functools
@@ -15,28 +15,28 @@ import xxhash
 from msgspec import Struct
 
 TerminalReading = Literal["A42", "A42-2021"]
-"""How `terminal` is read.
+"""The reading of `terminal`.
 
-`A42-2021`: a terminal policy ends the evaluation when this policy itself gave a hash.
-`A42`: a terminal policy ends it when there is a hash already, from this or an earlier policy.
+`A42-2021`: a terminal policy ends the evaluation if this policy produced a hash.
+`A42`: a terminal policy ends it if this or an earlier policy produced a hash.
 """
 
 Metadata = Sequence[tuple[str, str | bytes]]
-"""Key and value pairs in the order sent. Values are text, but for `-bin` keys."""
+"""Pairs of key and value in the order sent. Values are text, except for `-bin` keys."""
 
 UnsupportedKind = Literal[
     "cookie", "connection_properties", "query_parameter", "filter_state", "unset"
 ]
-"""Kinds that gRPC treats as giving no hash; `filter_state` means any key but the channel id's.
+"""Kinds that produce no hash in gRPC; `filter_state` means any key but the channel id's.
 
-`unset` is a policy whose kind the client cannot know: none of the oneof is set.
+`unset` is a policy with no field of the oneof set, so its kind is unknown to the client.
 """
 
 SeveralValues = Literal["joined", "first", "last", "sorted"]
-"""What is hashed of a header that is there several times; the text leaves it open.
+"""The hashed value of a header that a request has several times; the text leaves it open.
 
-`joined`: all, joined by commas (A28's way for matching). `sorted`: Envoy's way, each by itself in
-the order of their bytes, the hash of one as the seed for the next.
+`joined`: all values, joined by commas (as A28 does for matching). `sorted`: as Envoy does, each
+value by itself, in the order of their bytes, with the hash so far as the seed for the next.
 """
 
 _MASK = 2**64 - 1
@@ -45,16 +45,16 @@ _CONTENT_TYPE = "application/grpc"
 
 
 class HeaderPolicy(Struct, frozen=True, tag="header", kw_only=True):
-    r"""Hashes a request header.
+    r"""A policy that hashes a request header.
 
     Clauses: A42-HDR-01, A42-HDR-12.
 
     Attributes:
-        name: the header's name; compared without regard to case.
+        name: the header's name, case-insensitive.
         regex: RE2 pattern of `regex_rewrite`; None for no rewrite.
         substitution: RE2 rewrite string, `\1` to `\9` for groups and `\0` for the whole match.
         terminal: ends the evaluation, see `TerminalReading`.
-        several: how several values are read.
+        several: how to hash several values.
     """
 
     name: str
@@ -65,7 +65,7 @@ class HeaderPolicy(Struct, frozen=True, tag="header", kw_only=True):
 
 
 class ChannelIdPolicy(Struct, frozen=True, tag="channel_id"):
-    """Hashes the channel's own random id: `filter_state` with key `io.grpc.channel_id`.
+    """A policy that hashes the channel's random id: `filter_state`, key `io.grpc.channel_id`.
 
     Clauses: A42-CHAN-01.
     """
@@ -74,7 +74,7 @@ class ChannelIdPolicy(Struct, frozen=True, tag="channel_id"):
 
 
 class UnsupportedPolicy(Struct, frozen=True, tag="unsupported"):
-    """A policy that never gives a hash, and whose config is accepted all the same.
+    """A policy that never produces a hash; a client still accepts its config.
 
     Clauses: A42-KIND-01, A42-KIND-02, A42-KIND-03, A42-KIND-04, A42-KIND-05, A42-HASH-17.
     """
@@ -87,10 +87,10 @@ HashPolicy = HeaderPolicy | ChannelIdPolicy | UnsupportedPolicy
 
 
 def policies_in_use(route: Sequence[HashPolicy], header: str) -> tuple[HashPolicy, ...]:
-    """What makes the hash: the header that the LB policy's config names, or the route's policies.
+    """Return the policies in use: `header` if the LB policy's config names one, or the route's.
 
-    A76, request_hash_header: where one is named, the route's policies count for nothing; its values
-    are joined by commas and hashed.
+    A76, request_hash_header: if the config names a header, the client ignores the route's policies
+    and hashes the header's values, joined by commas.
 
     Clauses: A42-HASH-01, A42-HASH-18, A76-REQ-01, A76-REQ-02, A76-REQ-08, A76-REQ-09, A76-REQ-12.
     """
@@ -98,7 +98,7 @@ def policies_in_use(route: Sequence[HashPolicy], header: str) -> tuple[HashPolic
 
 
 def xxh64(value: str | bytes, seed: int = 0) -> int:
-    """XXH64 of a value's bytes (text as UTF-8): 0 <= hash < 2^64.
+    """Return the XXH64 of a value's bytes (text as UTF-8): 0 <= hash < 2^64.
 
     Clauses: A42-HDR-02.
     """
@@ -108,11 +108,10 @@ def xxh64(value: str | bytes, seed: int = 0) -> int:
 def header_values(
     metadata: Metadata, name: str, several: SeveralValues = "joined"
 ) -> tuple[str, ...]:
-    """What a header policy of this name sees; nothing when the header counts as absent.
+    """Return the values that a header policy hashes; none if the header counts as absent.
 
-    A28, header matching: a `-bin` header counts as absent; `content-type` is what gRPC itself
-    sends, whatever the application put there. A header that is there with an empty value is
-    present.
+    A28, header matching: a `-bin` header counts as absent. `content-type` has the value that gRPC
+    itself sends, whatever the application set. A header with an empty value is present.
 
     Clauses: A42-HDR-01, A42-HDR-03, A42-HDR-04, A42-HDR-05, A42-HDR-06, A42-HDR-07, A42-HDR-08,
     A42-HDR-09, A42-HDR-10, A42-HDR-11, A42-HDR-18, A42-HDR-22.
@@ -144,9 +143,9 @@ def rewrite(value: str, regex: str, substitution: str) -> str:
     A42-HDR-20, A42-HDR-21.
 
     Raises:
-        ValueError: the pattern or the substitution is no RE2, or the pattern matches an empty
-            string within this value: implementations replace such matches differently (RE2 skips
-            the one that follows a match, Java and Python do not), so nothing can be expected.
+        ValueError: the pattern or the substitution is not valid RE2; or the pattern matches an
+            empty string in this value. Implementations replace empty matches differently (RE2 skips
+            one after a match, Java and Python do not), so there is no expected result.
     """
     pattern = _compiled(regex)
     pieces: list[str] = []
@@ -165,9 +164,9 @@ def rewrite(value: str, regex: str, substitution: str) -> str:
 
 
 def combine(hashes: Iterable[int]) -> int | None:
-    """Combine the policies' hashes by Envoy's formula; None when there is none.
+    """Combine the policies' hashes by Envoy's formula; return None if there are none.
 
-    The hash so far is rotated left by one bit, then the next one is xored in.
+    The formula rotates the hash so far left by one bit and XORs the next hash.
 
     Clauses: A42-HASH-02, A42-HASH-03, A42-HASH-05, A42-HASH-06, A42-CHAN-05.
     """
@@ -181,9 +180,9 @@ def combine(hashes: Iterable[int]) -> int | None:
 def contributing(
     policies: Sequence[HashPolicy], metadata: Metadata, reading: TerminalReading
 ) -> tuple[int, ...]:
-    """Indices of the policies whose hash goes into the request's, in order.
+    """Return the indices of the policies that contribute to the request's hash, in order.
 
-    Empty means that the request's hash is random. The channel id always gives a hash.
+    If there are none, the request's hash is random. The channel id always produces a hash.
 
     Clauses: A42-HASH-07, A42-HASH-08, A42-HASH-09, A42-HASH-11, A42-HASH-13, A42-HASH-14,
     A42-HASH-15, A42-HASH-16, A42-HASH-17.
@@ -205,7 +204,7 @@ def request_hash(
     terminal: TerminalReading,
     channel_id_hash: int | None = None,
 ) -> int | None:
-    """Compute the request's hash, several policies combined by Envoy's formula.
+    """Compute the request's hash; combine several policies by Envoy's formula.
 
     Clauses: A42-HASH-04, A42-HASH-21.
 
@@ -213,14 +212,14 @@ def request_hash(
         policies: the route's hash policies, in order.
         metadata: the request's metadata.
         terminal: the reading of `terminal`.
-        channel_id_hash: what the channel id policy gives on this channel, if it is known.
+        channel_id_hash: the hash of the channel id policy on this channel, if known.
 
     Returns:
-        0 <= hash < 2^64, or None when no policy gives a hash and so a random one is used.
+        0 <= hash < 2^64, or None if no policy produces a hash; the client then uses a random one.
 
     Raises:
-        ValueError: the channel id counts and its hash is not given; or a header's value or
-            rewrite has no defined result.
+        ValueError: the channel id contributes but `channel_id_hash` is None; or a header's value
+            or rewrite has no defined result.
     """
     counted = contributing(policies, metadata, terminal)
     return combine(_hash(policies[index], metadata, channel_id_hash) for index in counted)
@@ -239,7 +238,7 @@ def _gives_hash(policy: HashPolicy, metadata: Metadata) -> bool:
 def _hash(policy: HashPolicy, metadata: Metadata, channel_id_hash: int | None) -> int:
     if not isinstance(policy, HeaderPolicy):
         if channel_id_hash is None:
-            raise ValueError("The channel id counts here, so its hash must be given.")
+            raise ValueError("The channel id contributes to this hash: pass channel_id_hash.")
         return channel_id_hash
     values = header_values(metadata, policy.name, policy.several)
     if policy.regex is not None:
@@ -268,7 +267,7 @@ def _compiled(regex: str) -> Any:
 
 
 def _expand(substitution: str, groups: Sequence[str]) -> str:
-    """Fill an RE2 rewrite string: a backslash goes before a digit or another backslash."""
+    """Expand an RE2 rewrite string: a backslash precedes a digit or another backslash."""
     pieces: list[str] = []
     characters = iter(substitution)
     for character in characters:

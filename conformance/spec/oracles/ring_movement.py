@@ -1,9 +1,9 @@
 """Compute which requests move when the list of endpoints changes.
 
-A ring is rescaled when its list changes, so that even a right client moves keys between endpoints
-that stayed. On an anchored ring it does not: with minimum size 1 the lightest endpoint has one
-entry, so the scale is the anchor's weight whatever else is in the list.
-On such lists A42-RING-16 and A42-RING-17 are decided.
+When the list changes, the policy rescales the ring. So even a conforming client moves keys between
+endpoints that stay. An anchored ring keeps its scale: with minimum size 1 the lightest endpoint,
+the anchor, has one entry, so its weight alone sets the scale. A42-RING-16 and A42-RING-17 use
+anchored rings.
 """
 
 import itertools
@@ -23,7 +23,7 @@ _SPACE: Final = 2**64
 
 
 class Move(Struct, frozen=True):
-    """A hash that meets another address than before."""
+    """A hash that belongs to another address than before."""
 
     hash: int
     before: str
@@ -31,20 +31,20 @@ class Move(Struct, frozen=True):
 
 
 def moves(before: Ring, after: Ring, hashes: Iterable[int]) -> tuple[Move, ...]:
-    """The hashes that move from one ring to the other, in the order given."""
+    """Return the hashes that belong to another address on the second ring, in the given order."""
     picks = ((value, before.pick(value), after.pick(value)) for value in hashes)
     return tuple(Move(value, old, new) for value, old, new in picks if old != new)
 
 
 def strays(moved: Iterable[Move], changed: Collection[str]) -> tuple[Move, ...]:
-    """The moves that neither leave nor reach a changed (added, removed) endpoint."""
+    """Return the moves between endpoints that are not in `changed` (added or removed)."""
     return tuple(move for move in moved if move.before not in changed and move.after not in changed)
 
 
 def stray_share(before: Ring, after: Ring, changed: Collection[str]) -> Fraction:
-    """The part of all 2^64 hashes that strays from one ring to the other, exactly."""
-    # An entry owns the hashes up to its own, so another arc can only begin right after an entry,
-    # or where the hashes begin, unsigned or signed.
+    """Return the exact part of all 2^64 hashes that stray from one ring to the other."""
+    # An entry owns the hashes up to its own. So an arc starts right after an entry, or at the
+    # lowest unsigned or signed hash.
     begins = {0, _SPACE // 2}
     for ring in (before, after):
         begins.update((position - ring.shift + 1) % _SPACE for position in ring.positions)
@@ -56,12 +56,12 @@ def stray_share(before: Ring, after: Ring, changed: Collection[str]) -> Fraction
 
 
 class Anchored(Struct, frozen=True):
-    """A list of endpoints of which one may come and go without disturbing the others.
+    """A list of endpoints; adding or removing one of them moves no key between the others.
 
     Attributes:
-        endpoints: all, in the order in which they are to be listed, in one locality.
-        changed: address of the one that comes and goes.
-        config: sizes to serve.
+        endpoints: all endpoints, in the order of the EDS resource, in one locality.
+        changed: address of the endpoint to add and remove.
+        config: ring sizes to serve.
     """
 
     endpoints: tuple[RingEndpoint, ...]
@@ -69,30 +69,30 @@ class Anchored(Struct, frozen=True):
     config: RingConfig = _ANCHORED
 
     def locality(self, name: str = "", *, changed: bool) -> RingLocality:
-        """The locality with or without the endpoint that comes and goes."""
+        """Return the locality with or without the endpoint to add and remove."""
         kept = (each for each in self.endpoints if changed or each.address != self.changed)
         return RingLocality(name, tuple(kept))
 
 
 def anchored(addresses: Sequence[str], weight: int = 48) -> Anchored:
-    """Choose weights for which no key strays, in either reading and every order of allotment.
+    """Choose weights for which no key strays, in each weight reading and order of allotment.
 
-    One endpoint has weight 1 and the others one weight, near to the one asked for; each of these
-    has about as many entries as its weight. Rounding gives or takes an entry for many weights, so
-    they are tried until the numbers of entries of all that stay are the same with and without the
-    one that changes. The same numbers mean the same entries, as an entry's key is made of its
-    endpoint and a number of the endpoint's own. (Go up to 1.53 numbered over all endpoints: there
-    keys stray whatever the weights, which is what `strays` is to show.)
+    The anchor has weight 1. All other endpoints share a weight near `weight`, and each has about
+    that number of entries. For many weights, rounding adds or removes an entry. So the function
+    tries weights until the other endpoints have the same numbers of entries with and without the
+    changed endpoint. Equal numbers mean equal entries, because an entry's key consists of its
+    endpoint and a number within that endpoint. (Go up to 1.53 numbered entries over all endpoints:
+    there keys stray with any weights, and `strays` shows it.)
 
     Args:
-        addresses: three or more, in the order in which they are to be listed.
-        weight: wanted of all but the anchor.
+        addresses: three or more, in the order of the EDS resource.
+        weight: wanted weight of all endpoints but the anchor.
 
     Raises:
         ValueError: there are fewer than three addresses.
-        NoSuchValueError: no weight up to twice the one asked for will do.
+        NoSuchValueError: no weight up to twice `weight` works.
     """
-    if len(addresses) < 3:  # noqa: PLR2004 - the anchor, the one that changes, one to watch
+    if len(addresses) < 3:  # noqa: PLR2004 - the anchor, the changed endpoint, one to watch
         raise ValueError("An anchored ring needs three addresses or more.")
     nearest = sorted(range(2, 2 * weight + 1), key=lambda each: (abs(each - weight), each))
     for near, anchor, changed in itertools.product(nearest, addresses, reversed(addresses)):
@@ -104,7 +104,7 @@ def anchored(addresses: Sequence[str], weight: int = 48) -> Anchored:
 
 
 def _undisturbed(choice: Anchored) -> bool:
-    """Whether all but the one that changes have as many entries with it as without."""
+    """Return whether the other endpoints keep their entry counts without the changed one."""
     for reading in get_args(WeightReading):
         full, rest = (
             weights([choice.locality(changed=changed)], reading) for changed in (True, False)

@@ -1,8 +1,9 @@
 """Compute the allowed results of a request while endpoints fail and lists change.
 
-Nothing is said here of where a request has to go, only of what can be the reason that it went
-somewhere or failed. Times are seconds of one clock; what was so within the last moments before an
-event, a window, may be its reason. So a soak decides A42-RING-18 and A42-PICK-23.
+This module does not compute the endpoint that a request must reach. It decides whether a recent
+change or fault can explain the endpoint or the failure. Times are seconds of one clock; `moments`
+is the number of seconds for which a change or fault stays an explanation. A soak decides
+A42-RING-18 and A42-PICK-23.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from msgspec import Struct
 
 
 class Listing(Struct, frozen=True, kw_only=True):
-    """A list of endpoints, from when it is sent until the client has acknowledged the next."""
+    """A list of endpoints, in force from its push until the client ACKs the next list."""
 
     addresses: tuple[str, ...]
     began: float
@@ -22,13 +23,13 @@ class Listing(Struct, frozen=True, kw_only=True):
 
 
 class Fault(Struct, frozen=True, kw_only=True):
-    """A time in which an endpoint does not take connections, or drops those that it has."""
+    """A period in which an endpoint accepts no connections, or drops those that it has."""
 
     address: str
     began: float
     ended: float
     is_silent: bool = False
-    """Whether it keeps who connects waiting, rather than closing."""
+    """True if the endpoint leaves connection attempts unanswered; False if it refuses them."""
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -39,11 +40,11 @@ class Request(Struct, frozen=True, kw_only=True):
     ended: float
     status: str
     endpoint: str | None = None
-    """Where it was received, if at all."""
+    """The endpoint that received the request, if any did."""
 
 
 def listed(listings: Sequence[Listing], since: float, until: float) -> frozenset[str]:
-    """The addresses that were listed at some moment of this time."""
+    """Return the addresses that were on a list at some time between `since` and `until`."""
     return frozenset(
         address
         for listing in listings
@@ -53,7 +54,7 @@ def listed(listings: Sequence[Listing], since: float, until: float) -> frozenset
 
 
 def is_placed(request: Request, listings: Sequence[Listing], moments: float) -> bool:
-    """Whether it was received nowhere, or at an endpoint of a list in the last moments."""
+    """Return whether a recent list contains the endpoint that received the request, if any."""
     there = listed(listings, request.began - moments, request.ended)
     return request.endpoint is None or request.endpoint in there
 
@@ -61,11 +62,11 @@ def is_placed(request: Request, listings: Sequence[Listing], moments: float) -> 
 def may_fail(
     request: Request, listings: Sequence[Listing], faults: Sequence[Fault], moments: float
 ) -> bool:
-    """Whether something in the last moments can be why it did not succeed.
+    """Return whether the request succeeded, or a recent change or fault explains its failure.
 
-    That is a change of the list, or a fault of an endpoint on it. One that runs into its deadline
-    waits to the end, so there must be something then for which it waits: an endpoint that is
-    silent, or a change. Any other may fail by whatever came while it was under way.
+    An explanation is a change of the list, or a fault of an endpoint on it. A request that exceeds
+    its deadline was queued until then, so its explanation must be recent at its end: a silent
+    endpoint, or a change. Any other failure may have an explanation at any time of the request.
     """
     if request.status == "OK":
         return True

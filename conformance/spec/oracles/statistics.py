@@ -1,12 +1,11 @@
 """Compute bounds for random results from a stated chance of a false alarm.
 
-The chance is that of calling a client wrong that is right; it is per check, and holds for any
-ring because the shares that go in are those of the very ring in use. Tails are sums of exact
-binomial terms, taken in log space (relative error below 1e-9 up to 10^6 draws); nothing is
-assumed to be normal.
+A false alarm fails a conforming client. Its chance is per check, and holds for any ring, because
+the shares come from the ring in use. Tails are sums of exact binomial terms in log space (relative
+error below 1e-9 up to 10^6 draws), without a normal approximation.
 
-What is random: ids of channels (A42-CHAN-02, A42-CHAN-03), hashes of requests that have none of
-their own (A42-HASH-10, A42-HASH-12, A76-REQ-03), localities under round_robin (A42-LOC-06).
+Random results: channel ids (A42-CHAN-02, A42-CHAN-03), hashes of requests without a hash policy
+that applies (A42-HASH-10, A42-HASH-12, A76-REQ-03), localities under round_robin (A42-LOC-06).
 """
 
 import itertools
@@ -19,7 +18,7 @@ from typing import Final
 from msgspec import Struct
 
 FALSE_ALARM: Final = 1e-6
-"""The chance that one statistical check fails a client that is right."""
+"""The chance that one statistical check fails a conforming client."""
 
 Share = float | Fraction
 
@@ -35,20 +34,20 @@ class Interval(Struct, frozen=True):
 
 
 def below(draws: int, share: Share, count: int) -> float:
-    """Chance that fewer than `count` of the draws meet something with this share."""
+    """Return the chance that fewer than `count` of the draws hit an item with this share."""
     return math.fsum(itertools.islice(_terms(draws, share), max(count, 0)))
 
 
 def above(draws: int, share: Share, count: int) -> float:
-    """Chance that more than `count` of the draws meet something with this share."""
+    """Return the chance that more than `count` of the draws hit an item with this share."""
     return below(draws, 1 - share, draws - count)
 
 
 def interval(draws: int, share: Share, false_alarm: float = FALSE_ALARM) -> Interval:
-    """The counts that are to be accepted of something with this share.
+    """Return the counts to accept for an item with this share.
 
-    The narrowest interval that a count leaves with a chance of at most half the false alarm on
-    each side.
+    It is the narrowest interval that a count leaves on each side with a chance of at most half the
+    false alarm.
     """
     side = false_alarm / 2
     return Interval(
@@ -57,11 +56,11 @@ def interval(draws: int, share: Share, false_alarm: float = FALSE_ALARM) -> Inte
 
 
 def quantile(chances: Iterable[float], chance: float) -> int:
-    """The largest count such that fewer hits than it have at most this chance.
+    """Return the largest count such that all lesser counts together have at most this chance.
 
     Args:
-        chances: of 0, 1, … hits.
-        chance: for all lesser counts together.
+        chances: the chances of 0, 1, … hits.
+        chance: the limit for all lesser counts together.
     """
     last = 0
     for last, total in enumerate(itertools.accumulate(chances)):  # noqa: B007 - used after it
@@ -73,9 +72,9 @@ def quantile(chances: Iterable[float], chance: float) -> int:
 def intervals(
     draws: int, shares: Mapping[str, Share], false_alarm: float = FALSE_ALARM
 ) -> dict[str, Interval]:
-    """The counts to be accepted of each of several, all of them in one check.
+    """Return the counts to accept for each item, in one check of all of them.
 
-    By the union bound: each has an equal part of the false alarm.
+    By the union bound each item has an equal part of the false alarm.
     """
     return {
         name: interval(draws, share, false_alarm / len(shares)) for name, share in shares.items()
@@ -83,10 +82,10 @@ def intervals(
 
 
 def draws_needed(share: Share, other: Share, false_alarm: float = FALSE_ALARM) -> int:
-    """A number of draws that tells two shares apart, near the least.
+    """Return about the least number of draws that distinguishes two shares.
 
-    With it the intervals of the two do not meet, so whichever is true, the other is refused with
-    a chance of at least 1 - `false_alarm`.
+    With it the intervals of the two do not overlap. So whichever share is true, a check rejects
+    the other with a chance of at least 1 - `false_alarm`.
 
     Raises:
         ValueError: the shares are equal.
@@ -106,15 +105,15 @@ def draws_needed(share: Share, other: Share, false_alarm: float = FALSE_ALARM) -
 
 
 def draws_that_tell(right: Share, wrong: Share, missed: float) -> int:
-    """A number of draws whose interval around one share seldom has a count of the other.
+    """Return a number of draws that rejects a wrong share with a chance of 1 - `missed`.
 
-    The normal approximation of the arcsine of the root is near enough: only the chance to miss
-    what is wrong rests on it, and not that of a false alarm.
+    The normal approximation of the arcsine of the root is good enough, because the chance of a
+    false alarm does not depend on it.
 
     Args:
-        right: whose interval is asked, with the usual chance of a false alarm.
-        wrong: the other share.
-        missed: the chance that a count of it is in that interval.
+        right: the share that the check accepts, with the usual chance of a false alarm.
+        wrong: the share that the check must reject.
+        missed: the chance that the check accepts the wrong share.
 
     Raises:
         ValueError: the shares are equal.
@@ -128,26 +127,26 @@ def draws_that_tell(right: Share, wrong: Share, missed: float) -> int:
 
 
 def all_same_chance(shares: Iterable[Share], draws: int) -> float:
-    """Chance that independent draws all meet the same one, for what each one's share is."""
+    """Return the chance that independent draws all hit the same item."""
     return math.fsum(float(share) ** draws for share in shares)
 
 
 def draws_to_differ(shares: Iterable[Share], false_alarm: float = FALSE_ALARM) -> int:
-    """The least number of draws that all meet the same one with at most this chance.
+    """Return the least number of draws that all hit the same item with at most this chance.
 
     Raises:
-        ValueError: one of them has it all.
+        ValueError: one item has the whole share.
     """
     known = tuple(shares)
     if max(known) >= 1:
-        raise ValueError("Draws of which one has every share never differ.")
+        raise ValueError("Draws never differ if one item has the whole share.")
     return next(
         draws for draws in itertools.count(1) if all_same_chance(known, draws) <= false_alarm
     )
 
 
 def draws_to_meet_all(shares: Iterable[Share], false_alarm: float = FALSE_ALARM) -> int:
-    """The least number of draws that miss any of these, for what each one's share is, so rarely."""
+    """Return the least number of draws that miss any of the items with at most this chance."""
     known = tuple(shares)
     return next(
         draws
@@ -157,7 +156,7 @@ def draws_to_meet_all(shares: Iterable[Share], false_alarm: float = FALSE_ALARM)
 
 
 def _terms(draws: int, share: Share) -> Iterator[float]:
-    """Chances of 0, 1, … `draws` hits."""
+    """Yield the chances of 0, 1, … `draws` hits."""
     p = float(share)
     if p <= 0 or p >= 1:
         certain = draws if p >= 1 else 0

@@ -1,7 +1,7 @@
-"""Build rings of weighted endpoints in every way that a client is known to use.
+"""Build rings of weighted endpoints by every algorithm that a known client uses.
 
-A42, "Ring Construction": entries sorted by hash (A42-RING-01, A42-RING-02), made of nothing but the
-list that holds now (A42-RING-15, A42-RING-16, A42-RING-17, A42-RING-18, A42-RING-19).
+A42, "Ring Construction": a ring's entries are sorted by hash (A42-RING-01, A42-RING-02) and depend
+on the current list only (A42-RING-15, A42-RING-16, A42-RING-17, A42-RING-18, A42-RING-19).
 """
 
 import functools
@@ -20,12 +20,12 @@ def build(
     config: RingConfig,
     variant: RingVariant = RingVariant(),  # noqa: B008 - frozen
 ) -> Ring:
-    """Build the ring of a list of endpoints; equal rings are built once and are one object.
+    """Build the ring of a list of endpoints; equal rings are one object, from a cache.
 
     An address that is listed more than once has the sum of its weights.
 
     Raises:
-        ValueError: there is no endpoint, or no ring follows from the config.
+        ValueError: there is no endpoint, or the config is invalid.
     """
     entries, numbered_together = counted(endpoints, config, variant)
     return assembled(entries, variant.search, numbered_together=numbered_together)
@@ -48,12 +48,12 @@ def fit(
     *,
     failed: Collection[str] = (),
 ) -> tuple[Candidate, ...]:
-    """The candidates that agree with every observation: pairs of a hash and the address it met.
+    """Return the candidates that agree with every observation (a hash and its address).
 
     All endpoints but the failed were READY.
 
-    Several are left when they build the same ring, as they do when every count is whole. None
-    left means that the client's way of building is not known, which is no fault of its own.
+    Candidates that build the same ring are all returned; they do if every count is whole. An empty
+    result means that the suite does not know the client's algorithm, which A42 allows.
     """
     judged: dict[Ring, bool] = {}
     fitting: list[Candidate] = []
@@ -74,9 +74,10 @@ def fits_otherwise(
     *,
     failed: Collection[str] = (),
 ) -> bool:
-    """Whether a candidate agrees but for the order, a known one or not, in which entries are dealt.
+    """Return whether a candidate agrees with some other order of allotting fractional counts.
 
-    Nothing is said where entries are numbered over the whole ring, as they are others then.
+    The order need not be a known one. Return False if entries are numbered over the whole ring,
+    because another order then has other keys.
 
     Clauses: A42-RING-10.
     """
@@ -96,7 +97,10 @@ def fits_otherwise(
 def counted(
     endpoints: tuple[WeightedEndpoint, ...], config: RingConfig, variant: RingVariant
 ) -> tuple[tuple[tuple[str, str, int], ...], bool]:
-    """Of endpoints: address, beginning of its keys, count; and whether one number runs over all."""
+    """Return each endpoint's address, key prefix and entry count, and whether numbers are shared.
+
+    Numbers are shared if one number runs over the entries of all endpoints.
+    """
     counts = entry_counts(endpoints, config, variant.allotment, variant.sizing)
     names = {each.address: beginning(each, variant.key_format) for each in merged(endpoints)}
     if variant.key_format == "{address}{n}":
@@ -108,7 +112,7 @@ def counted(
 def assembled(
     endpoints: tuple[tuple[str, str, int], ...], search: Search, *, numbered_together: bool
 ) -> Ring:
-    """Number, hash and sort the entries of endpoints: address, beginning of its keys, count."""
+    """Number, hash and sort the entries of endpoints (address, key prefix, entry count)."""
     hashes: list[int] = []
     owners: list[int] = []
     keys: list[str] = []

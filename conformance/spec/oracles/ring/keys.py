@@ -1,7 +1,6 @@
 """Compute the keys of ring entries and their hashes.
 
-A42, "Ring Construction", where the address and the entry's number are only an example; A76 for hash
-keys.
+A42, "Ring Construction", gives address and entry number as an example only. A76 adds hash keys.
 """
 
 import functools
@@ -12,7 +11,7 @@ from conformance.spec.oracles.request_hash import xxh64
 from conformance.spec.oracles.ring.weights import WeightedEndpoint
 
 KeyFormat = Literal["{address}_{i}", "/{address}_{i}", "[/{address}]_{i}", "{address}{n}"]
-"""What is hashed for an entry; `i` counts the endpoint's own entries, `n` all entries of the ring.
+"""The text that is hashed for an entry; `i` counts an endpoint's entries, `n` those of the ring.
 
 In order: C-core, Envoy, Node and current Go; Java; Java up to 1.59; Go up to 1.53.
 """
@@ -23,11 +22,11 @@ KEY_FORMATS: Final[dict[str, KeyFormat]] = {
     "[/ip:port]_i": "[/{address}]_{i}",
     "ip:porti": "{address}{n}",
 }
-"""As manifests and reports write them."""
+"""The key formats by their names in manifests and reports."""
 
 
 def beginning(endpoint: WeightedEndpoint, key_format: KeyFormat) -> str:
-    """An entry's key without its number.
+    """Return an entry's key without its number.
 
     Clauses: A42-RING-03, A61-RING-02, A61-RING-04, A76-KEY-01, A76-KEY-02, A76-KEY-03, A76-KEY-04,
     A76-KEY-06, A76-KEY-07.
@@ -45,7 +44,7 @@ def beginning(endpoint: WeightedEndpoint, key_format: KeyFormat) -> str:
 
 
 def numbered(name: str, count: int) -> tuple[list[str], list[int]]:
-    """Keys that begin so, numbered from 0, at least as many; and their hashes.
+    """Return at least `count` keys with this prefix, numbered from 0, and their hashes.
 
     Clauses: A42-RING-04, A76-KEY-05.
     """
@@ -58,12 +57,12 @@ def numbered(name: str, count: int) -> tuple[list[str], list[int]]:
 
 @functools.lru_cache(maxsize=64)
 def _numbered_so_far(name: str) -> tuple[list[str], list[int]]:  # noqa: ARG001 - the cache's key
-    """Lists to be gone on with: rings of the same endpoints have the same keys."""
+    """Return lists for the caller to extend: rings of equal endpoints share their keys."""
     return [], []
 
 
 def _in_full(address: str) -> str:
-    """The address as Java (14 on) writes it: an IPv6 host with its eight groups, none left out."""
+    """Return the address as Java (from 14) writes it: an IPv6 host with all eight groups."""
     host, _, port = address.rpartition(":")
     if not host.startswith("["):
         return address

@@ -12,15 +12,14 @@ from fractions import Fraction
 from typing import Final, Literal
 
 Search = Literal["wrap", "signed", "clamp"]
-"""Where a hash finds its entry: at the first entry that is not below it.
+"""The entry of a hash: the first entry at or after it; the variants differ past the last entry.
 
-`wrap`: past the last entry, the first. `signed`: hashes are compared as signed numbers, and past
-the last entry it is the last (Java from 1.60). `clamp`: past the last entry, the last; no client is
-known to do so.
+`wrap`: the first entry. `signed`: hashes compare as signed numbers, and past the last entry it is
+the last (Java from 1.60). `clamp`: the last entry; no known client does so.
 
-In which direction an entry is looked for is no variant. The next endpoint is the one that the
-request would have met if the first were not there, and stands behind it on the ring (A42, "Picker
-Behavior"): so only where entries are looked for upwards.
+The direction of the search is not a variant. The next endpoint is the endpoint that the request
+would reach without the first, and it follows the first on the ring (A42, "Picker Behavior"). Both
+hold for an upward search only.
 """
 
 SPACE: Final = 2**64
@@ -28,19 +27,19 @@ SPACE: Final = 2**64
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Ring:
-    """A ring, ready to be picked from.
+    """A ring, ready for picks.
 
-    It is not written to evidence: endpoints, config and variant are, and `build` makes it again.
+    Evidence contains endpoints, config and variant instead of the ring; `build` rebuilds it.
 
     Clauses: A42-PICK-01, A42-PICK-08, A42-PICK-21, A42-RING-12, A42-RING-13, A42-RING-14,
     A42-LOC-02.
 
     Attributes:
         addresses: the endpoints, each once.
-        positions: of the entries, ascending: their hashes plus `shift`, modulo 2^64.
+        positions: hashes of the entries plus `shift`, modulo 2^64, ascending.
         owners: for each entry, the index of its endpoint in `addresses`.
-        keys: for each entry, the text whose hash it has.
-        shift: 0, or 2^63 where hashes are compared as signed numbers.
+        keys: for each entry, the text that was hashed.
+        shift: 0, or 2^63 if hashes compare as signed numbers.
         wraps: whether a hash past the last entry goes to the first, not the last.
     """
 
@@ -55,14 +54,14 @@ class Ring:
         return len(self.positions)
 
     def index(self, value: int) -> int:
-        """Index of the entry that a hash finds."""
+        """Return the index of the entry of a hash."""
         index = bisect_left(self.positions, (value + self.shift) % SPACE)
         if index < len(self.positions):
             return index
         return 0 if self.wraps else index - 1
 
     def pick(self, value: int, failed: Collection[str] = ()) -> str:
-        """The address that a hash goes to while all but the failed are READY (A42, "Picker").
+        """Return the address for a hash if all endpoints but the failed are READY (A42, "Picker").
 
         Raises:
             ValueError: all have failed.
@@ -72,20 +71,20 @@ class Ring:
         for address in self.met(value):
             if address not in failed:
                 return address
-        raise ValueError("All endpoints of the ring have failed: none is left to be picked.")
+        raise ValueError("All endpoints of the ring have failed: there is none to pick.")
 
     def met(self, value: int) -> Iterator[str]:
-        """The address of each entry, in the order in which the ring is walked from a hash."""
+        """Return the address of each entry, in ring order from a hash."""
         start = self.index(value)
         walk = itertools.chain(range(start, len(self)), range(start))
         return (self.addresses[self.owners[index]] for index in walk)
 
     def preference(self, value: int) -> tuple[str, ...]:
-        """Every address, each once, in the order in which the ring is walked from a hash."""
+        """Return every address once, in ring order from a hash."""
         return tuple(dict.fromkeys(self.met(value)))
 
     def entries_of(self, address: str) -> tuple[int, ...]:
-        """Hashes of an endpoint's entries, ascending."""
+        """Return the hashes of an endpoint's entries, ascending."""
         owner = self.addresses.index(address)
         own = (
             (position - self.shift) % SPACE
@@ -95,19 +94,19 @@ class Ring:
         return tuple(sorted(own))
 
     def counts(self) -> dict[str, int]:
-        """Number of entries of each address."""
+        """Return the number of entries of each address."""
         counted = Counter(self.owners)
         return {address: counted[index] for index, address in enumerate(self.addresses)}
 
     def shares(self) -> dict[str, Fraction]:
-        """The part of all 2^64 hashes that goes to each address; the parts sum to 1."""
+        """Return each address's part of all 2^64 hashes; the parts sum to 1."""
         owned = dict.fromkeys(self.addresses, 0)
         for start, stop, owner in self._arcs():
             owned[self.addresses[owner]] += stop - start
         return {address: Fraction(size, SPACE) for address, size in owned.items()}
 
     def _arcs(self) -> Iterable[tuple[int, int, int]]:
-        """Pieces [start, stop) of the shifted hash space and their owners, in order."""
+        """Yield the pieces [start, stop) of the shifted hash space and their owners, in order."""
         start = 0
         for position, owner in zip(self.positions, self.owners, strict=True):
             yield start, position + 1, owner

@@ -1,7 +1,7 @@
 """Compute the number of entries of a ring and of each endpoint.
 
-A42, "Ring Construction" and "LB Policy Config". In what order fractional counts are allotted the
-text does not say.
+A42, "Ring Construction" and "LB Policy Config". The text does not state the order in which an
+implementation allots fractional counts.
 """
 
 import functools
@@ -16,33 +16,33 @@ from msgspec import Struct
 from conformance.spec.oracles.ring.weights import WeightedEndpoint, merged
 
 Allotment = Literal["list", "localities", "keys", "buckets"]
-"""The order in which endpoints get their entries, which matters when a count is fractional.
+"""The order in which endpoints get their entries; it matters if a count is fractional.
 
-As listed; by the localities' names, as listed within each (C-core); by their keys (Go); as they
-lie in the buckets of a hash table (Java).
+`list`: as listed. `localities`: by locality name, as listed within each (C-core). `keys`: by hash
+key (Go). `buckets`: in the order of a hash table's buckets (Java).
 """
 
 Sizing = Literal["at least", "above"]
-"""Whether a ring of just the minimum size is large enough.
+"""The smallest allowed ring: of the minimum size, or larger.
 
-`at least`: as in Envoy, to which the text refers, and in every client that is known. `above`: the
-text's "greater than", strictly.
+`at least`: as in Envoy, to which the text refers, and in every known client. `above`: the text's
+"greater than", strictly.
 """
 
 DEFAULT_MINIMUM: Final = 1024
 DEFAULT_MAXIMUM: Final = 8 * 1024 * 1024  # when used through xDS
-OWN_DEFAULT_MAXIMUM: Final = 4096  # of gRPC's own config of the policy
-LIMIT: Final = 8 * 1024 * 1024  # values above it are NACKed
-DEFAULT_CAP: Final = 4096  # the client's own
+OWN_DEFAULT_MAXIMUM: Final = 4096  # in gRPC's own config of the policy
+LIMIT: Final = 8 * 1024 * 1024  # a client rejects larger values
+DEFAULT_CAP: Final = 4096  # a client's default ring size cap
 
 _IPV4_BYTES: Final = 4
-_FEW: Final = 5  # endpoints, of which every order is tried: 120
-_MANY: Final = 100  # ways to give odd entries away, beyond which none but the known orders count
-_ROUNDING: Final = 1e-12  # of double arithmetic, far below a share that A113 has truncated
+_FEW: Final = 5  # endpoints; try every order of these: 120
+_MANY: Final = 100  # combinations of rounded counts; beyond them, use the known orders only
+_ROUNDING: Final = 1e-12  # error of double arithmetic, far below what A113 truncates of a share
 
 
 class RingConfig(Struct, frozen=True):
-    """Sizes as the Cluster resource has them, None when unset, and the client's cap.
+    """Ring sizes of a Cluster resource, None if unset, and the client's cap.
 
     Clauses: A42-CDS-03, A42-CDS-04, A42-CDS-05, A42-CDS-06, A42-CDS-07, A42-CDS-10, A42-CDS-11,
     A42-CDS-24, A42-CONF-01, A42-CONF-02, A42-CONF-03, A42-CONF-04, A42-CONF-05, A42-CONF-06,
@@ -54,10 +54,10 @@ class RingConfig(Struct, frozen=True):
     cap: int = DEFAULT_CAP
 
     def sizes(self) -> tuple[int, int]:
-        """Minimum and maximum size in force.
+        """Return the effective minimum and maximum size.
 
         Raises:
-            ValueError: no ring follows from this config.
+            ValueError: the config is invalid.
         """
         minimum = DEFAULT_MINIMUM if self.minimum is None else self.minimum
         maximum = DEFAULT_MAXIMUM if self.maximum is None else self.maximum
@@ -75,13 +75,12 @@ def entry_counts(
     allotment: Allotment = "list",
     sizing: Sizing = "at least",
 ) -> dict[str, int]:
-    """Number of entries of each address, in the order of the allotment.
+    """Return the number of entries of each address, in the order of the allotment.
 
-    The ring has the least size, not below the minimum (strictly: above it), that gives the lightest
-    endpoint whole entries, but not more than the maximum (A42, "Ring Construction"). Other counts
-    may be fractional: entries are added until they reach the running sum. All of it is in double
-    arithmetic, and operation by operation what implementations compute, because its rounding can
-    give or take an entry.
+    The ring has the least size that gives the lightest endpoint a whole number of entries, from the
+    minimum (or above it, see `Sizing`) up to the maximum (A42, "Ring Construction"). Other counts
+    may be fractional: implementations add entries until they reach the running sum. This function
+    uses the same operations in double arithmetic, because rounding can add or remove an entry.
 
     Clauses: A42-RING-05, A42-RING-06, A42-RING-07, A42-RING-08, A42-RING-09, A42-RING-10,
     A42-RING-11.
@@ -106,10 +105,10 @@ def entry_counts(
 def dealings(
     endpoints: tuple[WeightedEndpoint, ...], config: RingConfig, sizing: Sizing = "at least"
 ) -> tuple[dict[str, int], ...]:
-    """Number of entries of each address by whatever order they are dealt out in, each once.
+    """Return the numbers of entries by every order of allotment, each distinct result once.
 
-    The known orders come first. By any other one, too, each count is rounded down or up, and all
-    of them together make the size. What double arithmetic gives or takes is known of few endpoints.
+    The known orders come first. Any other order also rounds each count down or up, and the counts
+    add up to the size. The exact effect of double arithmetic is computed for up to five endpoints.
 
     Clauses: A42-RING-08, A42-RING-10.
 
@@ -129,7 +128,7 @@ def dealings(
 def _rounded(
     endpoints: Sequence[WeightedEndpoint], config: RingConfig, sizing: Sizing
 ) -> Iterator[dict[str, int]]:
-    """The counts rounded down but for as many as make up the size, which are rounded up."""
+    """Yield all counts that are rounded down or up and add up to the size."""
     scale, total = _scaled(endpoints, config, sizing)
     due = {each.address: scale * (each.weight / total) for each in endpoints}
     least = {address: math.floor(count * (1 + _ROUNDING)) for address, count in due.items()}
@@ -143,7 +142,7 @@ def _rounded(
 def _scaled(
     endpoints: Sequence[WeightedEndpoint], config: RingConfig, sizing: Sizing
 ) -> tuple[float, float]:
-    """How many entries all endpoints are due, and what their weights add up to."""
+    """Return the ring size (a fraction, before rounding up) and the sum of the weights."""
     if not endpoints:
         raise ValueError("A ring needs at least one endpoint.")
     minimum, maximum = config.sizes()
@@ -167,23 +166,24 @@ def _allotted(
         case "keys":
             return sorted(endpoints, key=lambda each: each.hash_key or each.address)
         case "buckets":
-            size = 16  # what a HashMap begins with; it doubles once more than three quarters full
+            size = 16  # A HashMap starts with 16 buckets and doubles them above 3/4 load.
             while len(endpoints) > size * 3 // 4:
                 size *= 2
             return sorted(endpoints, key=lambda each: _bucket(each.address, size))
 
 
 def _bucket(address: str, size: int) -> int:
-    """Where java.util.HashMap, with so many buckets, puts the list of just this InetSocketAddress.
+    """Return the bucket of a java.util.HashMap of `size` buckets for a list of this one address.
 
-    Known for literal addresses only; any others stay in their order.
+    The key is a list of one InetSocketAddress. Return 0 if the host is not an IP literal, so that
+    such addresses keep their order.
     """
     host, _, port = address.rpartition(":")
     try:
         packed = ipaddress.ip_address(host.strip("[]")).packed
     except ValueError:
         return 0
-    # Four bytes make a number; those of IPv6 count as signed ones.
+    # Java combines four bytes to a number; it takes the bytes of IPv6 as signed.
     sign = 0x80 if len(packed) > _IPV4_BYTES else 0
     code = 31 + int(port)
     for start in range(0, len(packed), 4):

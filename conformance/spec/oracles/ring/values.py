@@ -1,7 +1,7 @@
 """Find header values whose hashes fall on chosen places of a ring.
 
-On an entry (A42-RING-12), before an order of endpoints (A42-PICK-08), or where a ring of another
-size (A42-RING-05, A42-RING-06, A42-RING-07, A42-RING-08, A42-RING-09) has another owner.
+Places: on an entry (A42-RING-12), before endpoints in a given order (A42-PICK-08), or where a ring
+of another size (A42-RING-05, A42-RING-06, A42-RING-07, A42-RING-08, A42-RING-09) has another owner.
 """
 
 import functools
@@ -21,14 +21,14 @@ from conformance.spec.oracles.ring.weights import RingLocality, weights
 
 
 class NoSuchValueError(LookupError):
-    """No header value, or no weight, with the property asked for was found."""
+    """The search found no header value, or no weight, with the wanted property."""
 
 
 def value_hitting(ring: Ring, address: str) -> str:
-    """A header value whose hash is that of one of the endpoint's entries: a key of the ring.
+    """Return a header value that hashes onto an entry of the endpoint: a key of the ring.
 
     Raises:
-        NoSuchValueError: the endpoint has no entry, or none that is found by its own hash.
+        NoSuchValueError: the endpoint has no entry, or its entries' hashes belong to others.
     """
     for index, key in enumerate(ring.keys):
         value = xxh64(key)
@@ -38,22 +38,22 @@ def value_hitting(ring: Ring, address: str) -> str:
 
 
 def value_preferring(ring: Ring, *order: str, rng: random.Random, tries: int = 1_000_000) -> str:
-    """A header value from whose hash on the ring meets these addresses first, in this order.
+    """Return a header value whose ring order starts with these addresses, in this order.
 
     Args:
         ring: a ring of 1,024 entries or more has nearly every order of three.
         order: one or more different addresses.
-        rng: where candidates come from.
-        tries: how many candidates to try; one costs about 1 µs.
+        rng: source of candidates.
+        tries: number of candidates to try, at about 1 µs each.
 
     Raises:
-        NoSuchValueError: no arc of this ring has that order, or no candidate met one.
+        NoSuchValueError: no arc of this ring has that order, or no candidate hit such an arc.
     """
     starts = _preferring(ring, order)
     if not starts:
         raise NoSuchValueError(
-            f"No hash on this ring of {len(ring)} entries meets {', '.join(order)} first; "
-            "take a larger ring."
+            f"No hash on this ring of {len(ring)} entries reaches {', '.join(order)} first; "
+            "use a larger ring."
         )
     prefix = f"{rng.getrandbits(64):016x}-"
     for number in range(tries):
@@ -61,7 +61,7 @@ def value_preferring(ring: Ring, *order: str, rng: random.Random, tries: int = 1
         if ring.index(xxh64(value)) in starts:
             return value
     raise NoSuchValueError(
-        f"None of {tries} values meets {', '.join(order)} first, though {len(starts)} of "
+        f"None of {tries} values reaches {', '.join(order)} first, though {len(starts)} of "
         f"{len(ring)} arcs do; try more."
     )
 
@@ -72,20 +72,22 @@ def values_telling_sizes(
     values: tuple[str, ...],
     key_format: KeyFormat = "{address}_{i}",
 ) -> tuple[str, ...]:
-    """Header values that tell a ring from those where one endpoint has an entry more, or fewer.
+    """Return header values that expose a ring with one entry too many or too few.
 
-    Such an entry changes the owner of one arc, and a value tells if its hash lies there. None can
-    where the owner is the same endpoint all the same; nor does any of these where the arc is
-    narrow: then one more tells, which all that have still more of them have, too.
+    Such an entry changes the owner of one arc. A value exposes the ring if its hash lies in that
+    arc. No value does if the new owner is the same endpoint, or if the arc is too narrow to contain
+    the hash of a candidate. The function then tries a ring with two entries more, and so on: a
+    ring with still more entries has those entries as well.
 
     Args:
-        localities: of the priority whose ring it is.
-        config: of the ring.
-        values: to choose from; of 20,000 some twenty lie in an arc of a ring of 1,024 entries.
-        key_format: of the ring's entries.
+        localities: the localities of the ring's priority.
+        config: the ring's sizes.
+        values: candidates; about 20 of 20,000 lie in an arc of a ring of 1,024 entries.
+        key_format: the format of the entries' keys.
 
     Returns:
-        For each of those rings the first value that tells, if one does.
+        For each endpoint, the first value that exposes more entries and the first that exposes
+        fewer, as far as there are such values.
     """
     entries, together = counted(weights(localities, "raw"), config, RingVariant(key_format))
     right = assembled(entries, "wrap", numbered_together=together)
@@ -99,7 +101,7 @@ def values_telling_sizes(
 
 
 def _telling(right: Ring, other: Ring, by_hash: list[tuple[int, str]]) -> str | None:
-    """A value that goes elsewhere by the other ring, in an arc that only one of them has."""
+    """Return a value with different owners on the rings, in an arc that only one ring has."""
     positions = sorted({*right.positions, *other.positions})
     for end in sorted({*right.positions} ^ {*other.positions}):
         index = bisect_left(positions, end)
@@ -113,21 +115,21 @@ def _telling(right: Ring, other: Ring, by_hash: list[tuple[int, str]]) -> str | 
 
 @functools.lru_cache(maxsize=1)
 def _by_hash(values: tuple[str, ...]) -> list[tuple[int, str]]:
-    """Values behind their hashes, in their order."""
+    """Return pairs of hash and value, sorted by hash."""
     return sorted((xxh64(value), value) for value in values)
 
 
 FURTHER: Final = 8
-"""By so many entries more, or fewer, rings are looked at before one is given up."""
+"""The largest difference in entries to try before giving up on an endpoint."""
 
 
 def _rings_beside(
     entries: tuple[tuple[str, str, int], ...], *, numbered_together: bool
 ) -> Iterator[Iterator[Ring]]:
-    """The rings of these endpoints where one of them has an entry more, then two more, and so on.
+    """Yield, for each endpoint and sign, the rings where it has one entry more (fewer), then two.
 
-    And those where it has fewer. Who has many more has these as well, so what tells the second of
-    them tells most of what is larger, also where the first has an owner that it had without it.
+    A ring with many more entries includes the entries of a ring with two more. So a value that
+    exposes the ring with two more exposes most larger rings, even if no value exposes one more.
     """
 
     def beside(index: int, change: int) -> Ring | None:
@@ -144,10 +146,10 @@ def _rings_beside(
 
 
 def _preferring(ring: Ring, order: Sequence[str]) -> frozenset[int]:
-    """Indices of the entries from which a walk meets these addresses first, in this order."""
+    """Return the indices of entries whose ring order starts with these addresses."""
     wanted = [ring.addresses.index(address) for address in order]
-    # Walking backwards, the last entry seen of each endpoint is the next one in ring order: at
-    # first those that a walk from the ring's beginning meets.
+    # Going backwards, the entry of each endpoint seen last is the next one in ring order. Start
+    # with the ring order from the first entry.
     recent = dict.fromkeys(reversed(dict.fromkeys(ring.owners)))
     starts: set[int] = set()
     for step in range(len(ring) - 1, -1, -1):

@@ -1,10 +1,13 @@
 """List what the text leaves open about a ring, and every known variant.
 
-The text fixes the order by hash, and the size but for one word. How an entry's hash is made is only
-its example (A42-RING-03), in what order fractional counts are allotted it does not say
-(A42-RING-10, A42-RING-11), nor plainly where a hash past the last entry belongs (A42-RING-14):
-these are a `RingVariant` here, one for each way that is known, to be found by `building.fit` and
-never demanded.
+The text fixes the order by hash, and the size except for the meaning of one word. It leaves open:
+
+- the key of an entry; the text has only an example (A42-RING-03);
+- the order in which fractional counts are allotted (A42-RING-10, A42-RING-11);
+- the owner of a hash past the last entry, which the text does not state plainly (A42-RING-14).
+
+A `RingVariant` is one combination of known choices. `building.fit` finds the variants that match a
+client; no check requires a variant.
 """
 
 from typing import Final, get_args
@@ -18,7 +21,7 @@ from conformance.spec.oracles.ring.weights import WeightReading
 
 
 class RingVariant(Struct, frozen=True):
-    """What the text leaves to the implementation."""
+    """One combination of the choices that the text leaves to an implementation."""
 
     key_format: KeyFormat = "{address}_{i}"
     allotment: Allotment = "list"
@@ -27,7 +30,7 @@ class RingVariant(Struct, frozen=True):
 
 
 class Candidate(Struct, frozen=True):
-    """A variant together with a reading of the weights: all that decides a ring."""
+    """A variant and a reading of the weights; together they determine a ring."""
 
     variant: RingVariant = RingVariant()
     weights: WeightReading = "raw"
@@ -40,7 +43,7 @@ VARIANTS: Final = tuple(
     for allotment in get_args(Allotment)
     for sizing in get_args(Sizing)
 )
-"""All variants known; the one that is the text's own example comes first."""
+"""All known variants; the text's own example comes first."""
 
 CANDIDATES: Final = tuple(
     Candidate(variant, reading) for variant in VARIANTS for reading in get_args(WeightReading)

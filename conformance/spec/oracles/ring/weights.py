@@ -1,6 +1,6 @@
 """Compute the endpoints of a ring and their weights.
 
-A42, "Background: Envoy vs. gRPC LB Policies"; A113 for normalised weights. Addresses are text,
+A42, "Background: Envoy vs. gRPC LB Policies"; A113 for normalized weights. Addresses are text,
 "127.0.0.1:80" or "[::1]:80".
 """
 
@@ -18,7 +18,7 @@ _ONE: Final = 1 << 31  # 1 in A113's UQ1.31
 
 
 class RingEndpoint(Struct, frozen=True):
-    """An endpoint as EDS has it.
+    """An endpoint of an EDS resource.
 
     Clauses: A61-RING-01, A61-RING-02, A61-RING-03, A61-RING-04, A76-KEY-01, A76-KEY-02, A76-KEY-03,
     A76-KEY-04.
@@ -51,9 +51,9 @@ class RingLocality(Struct, frozen=True):
 
 
 class WeightedEndpoint(Struct, frozen=True, kw_only=True):
-    """An endpoint as the ring_hash policy is given it.
+    """An endpoint that the ring_hash policy receives.
 
-    `weight` is 1 or more, or by Envoy's reading a share of 1.
+    `weight` is 1 or more; by Envoy's reading it is a share of 1.
 
     Clauses: A42-LOC-07.
     """
@@ -67,9 +67,9 @@ class WeightedEndpoint(Struct, frozen=True, kw_only=True):
 def weights(
     localities: Sequence[RingLocality], reading: WeightReading
 ) -> tuple[WeightedEndpoint, ...]:
-    """Flatten a priority's localities into the one list that the ring is built of.
+    """Return the endpoints of all localities of a priority, with the weights for its ring.
 
-    All localities of one priority share a ring (A42, "Background: Envoy vs. gRPC LB Policies").
+    All localities of a priority share a ring (A42, "Background: Envoy vs. gRPC LB Policies").
 
     Clauses: A42-LOC-01, A42-LOC-03, A42-LOC-07, A42-LOC-08, A42-LOC-09, A42-LOC-10, A42-LOC-11,
     A42-LOC-12, A113-WEIGHT-01, A113-WEIGHT-02, A113-WEIGHT-03.
@@ -109,7 +109,7 @@ def weights(
 
 
 def merged(endpoints: Iterable[WeightedEndpoint]) -> list[WeightedEndpoint]:
-    """Each address once, where it is first listed, with the sum of its weights.
+    """Return each address once, at its first occurrence, with the sum of its weights.
 
     Clauses: A42-RING-20.
     """

@@ -199,17 +199,20 @@ def test_the_version_follows_what_is_said_and_not_how_it_is_written(folder: Path
         (ROW.replace("A42 =", "A43 ="), "a42/hash.toml, A42-HASH-01: no edition .*`A43`"),
         (ROW + "A61-dns = 'A.'", "a42/hash.toml, A42-HASH-01: no edition .*`A61-dns`"),
         (ROW.replace("A42 =", "A61 ="), "a42/hash.toml, A42-HASH-01: the wording of A42"),
-        (ROW.replace("-HASH-01", "-hash-1"), "a42/hash.toml, A42-hash-1: an id looks like"),
-        (ROW.replace("[A42-", "[A61-"), "a42/hash.toml, A61-HASH-01: the id must begin with"),
-        (ROW.replace("seen_by", "basis"), "a42/hash.toml, A42-HASH-01: a row has either"),
-        (ROW + "unobservable = 'No.'", "a42/hash.toml, A42-HASH-01: a row has either"),
+        (ROW.replace("-HASH-01", "-hash-1"), "a42/hash.toml, A42-hash-1: the id must look"),
+        (ROW.replace("[A42-", "[A61-"), "a42/hash.toml, A61-HASH-01: the id must start with"),
+        (ROW.replace("seen_by", "basis"), "a42/hash.toml, A42-HASH-01: a row needs either"),
+        (ROW + "unobservable = 'No.'", "a42/hash.toml, A42-HASH-01: a row needs either"),
         (
             ROW.replace("seen_by", "unobservable") + "awaits = 'more'",
-            "a42/hash.toml, A42-HASH-01: what cannot be seen `awaits` nothing",
+            "a42/hash.toml, A42-HASH-01: a row with `unobservable` cannot have `awaits`",
         ),
-        (ROW + "envoy = 'E.'\ngrpc_only = 'W.'", "a42/hash.toml, A42-HASH-01: what is gRPC's"),
-        (ROW + "open_in = ['A61']", "a42/hash.toml, A42-HASH-01: `open_in` names wordings"),
-        (ROW + "superseded_in = ['A42']", "a42/hash.toml, A42-HASH-01: `superseded_in` names"),
+        (
+            ROW + "envoy = 'E.'\ngrpc_only = 'W.'",
+            "a42/hash.toml, A42-HASH-01: a row with `grpc_only`",
+        ),
+        (ROW + "open_in = ['A61']", "a42/hash.toml, A42-HASH-01: `open_in` must name"),
+        (ROW + "superseded_in = ['A42']", "a42/hash.toml, A42-HASH-01: `superseded_in` must"),
         (ROW + "superseded_in = ['A42-2021']", "a42/hash.toml, A42-HASH-01: `superseded_in`"),
         (ROW + "new_in = 'A61'", "a42/hash.toml, A42-HASH-01: `new_in` must be"),
         (ROW.replace("'A statement.'", "5"), "a42/hash.toml, A42-HASH-01: Expected `str`"),
@@ -228,7 +231,7 @@ def test_an_id_taken_in_another_file_is_named(folder: Path) -> None:
     listed = DOCUMENTS.replace("'a42/hash.toml'", "'a42/hash.toml', 'a42/more.toml'")
     (folder / "documents.toml").write_text(listed)
     (folder / "a42" / "more.toml").write_text("document = 'A42'\nsection = 'A heading'\n" + ROW)
-    assert complaint(folder) == "a42/more.toml, A42-HASH-01: the id is taken by an earlier row."
+    assert complaint(folder) == "a42/more.toml, A42-HASH-01: an earlier row has this id."
 
 
 def test_a_file_that_is_not_listed_is_named(folder: Path) -> None:

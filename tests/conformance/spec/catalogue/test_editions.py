@@ -328,16 +328,16 @@ brings = 'another ring'
     [
         ("brings = 'a ring'\n", "", "A42: Object missing required field `brings`."),
         ("files =", "flies =", "A42: Object contains unknown field `flies`."),
-        ("id = 'A42'\n", "id = 'A42'\nadds-to = 'A61'\n", "A42-2021: A42 is no whole text of the"),
-        ("id = 'A42-KEY'", "id = 'A42'", "the list: each edition has one entry."),
+        ("id = 'A42'\n", "id = 'A42'\nadds-to = 'A61'\n", "A42-2021: A42 is not a whole text of"),
+        ("id = 'A42-KEY'", "id = 'A42'", "the list: each edition must have one entry."),
         ("id = 'A42-KEY'", "id = 'A42-key'", "A42-key: Expected `str` matching regex"),
-        ("part-of = 'A42'", "part-of = 'A43'", "A42-KEY: A43 is no whole text of the list."),
-        ("part-of =", "adds-to =", "A42-KEY: `areas` tell what a part has, and nothing else"),
-        ("areas =", "adds-to = 'A42'\nareas =", "A42-KEY: give one of first-wording-of, part-of"),
-        ("areas =", "files = ['b']\nareas =", "A42-KEY: its rows stand in the files of A42."),
-        ("areas =", "page = 'A42-b.md'\nareas =", "A42-KEY: its page is that of A42."),
-        ("files = []", "files = ['b', 'b']", "A42: a file stands in the list once."),
-        ("date = 2021-06-09\n", "", "A42-2021: each has its date and its commit, but Envoy's."),
+        ("part-of = 'A42'", "part-of = 'A43'", "A42-KEY: A43 is not a whole text of the list."),
+        ("part-of =", "adds-to =", "A42-KEY: an edition with `part-of` needs `areas`, and no"),
+        ("areas =", "adds-to = 'A42'\nareas =", "A42-KEY: at most one of first-wording-of, part"),
+        ("areas =", "files = ['b']\nareas =", "A42-KEY: `files` belongs to the entry of A42."),
+        ("areas =", "page = 'A42-b.md'\nareas =", "A42-KEY: `page` belongs to the entry of A42."),
+        ("files = []", "files = ['b', 'b']", "A42: a file must appear in the list once."),
+        ("date = 2021-06-09\n", "", "A42-2021: every edition but Envoy's needs `date` and"),
         ("commit = '1111", "commit = 'HEAD", "A42-2021: Expected `str` matching regex"),
         ("[[edition]]\nid = 'A42-2021'", "[edition]\nid = 'A42-2021'", ""),
     ],
@@ -354,9 +354,9 @@ def test_a_bad_entry_is_named(tmp_path: Path, what: str, instead: str, says: str
 def test_entries_in_the_wrong_order_are_named(tmp_path: Path) -> None:
     first, text, part, envoy = ("[[edition]]" + table for table in GIVEN.split("[[edition]]")[1:])
     for listed, says in (
-        ([text, first, part, envoy], "A42-2021: it must stand before A42."),
-        ([first, part, text, envoy], "A42-KEY: it must stand behind A42."),
-        ([first, text, envoy, part], "envoy: Envoy's stands last."),
+        ([text, first, part, envoy], "A42-2021: the entry must come before A42."),
+        ([first, part, text, envoy], "A42-KEY: the entry must come after A42."),
+        ([first, text, envoy, part], "envoy: Envoy's entry must be the last."),
     ):
         load.cache_clear()
         (tmp_path / "documents.toml").write_text("\n".join(listed))
@@ -370,7 +370,7 @@ def test_a_list_of_something_else(tmp_path: Path, text: str) -> None:
     (tmp_path / "documents.toml").write_text(text)
     with pytest.raises(CatalogueError) as raised:
         load(tmp_path)
-    expected = "documents.toml: it has [[edition]] tables, and nothing else."
+    expected = "documents.toml: only [[edition]] tables are allowed."
     assert str(raised.value) == expected
 
 

@@ -57,7 +57,7 @@ def test_census_counts_changes_between_neighbours_by_hash() -> None:
 
 
 def test_a_hash_with_two_answers_has_no_census() -> None:
-    with pytest.raises(ValueError, match="two addresses"):
+    with pytest.raises(ValueError, match="Two addresses"):
         census([(1, "a"), (2, "a"), (1, "b")])
 
 

@@ -64,7 +64,7 @@ def test_each_wrong_way_is_told_from_each_that_is_right() -> None:
     ids=["never wrong", "wrong once"],
 )
 def test_what_cannot_be_told_is_an_error_that_names_it(wrong: Way) -> None:
-    with pytest.raises(NoSuchValueError, match="tell no way at all"):
+    with pytest.raises(NoSuchValueError, match="distinguish no way at all"):
         values_telling([parity], {"no way at all": wrong}, VALUES)
 
 
@@ -96,5 +96,5 @@ def test_the_value_of_an_entry_tells_all_wrong_searches() -> None:
 
 
 def test_no_entry_tells_on_a_ring_of_one_endpoint() -> None:
-    with pytest.raises(NoSuchValueError, match="take a larger ring"):
+    with pytest.raises(NoSuchValueError, match="use a larger ring"):
         value_of_an_entry([build(FOUR[:1], RingConfig(64))], FOUR[0].address)

@@ -551,7 +551,7 @@ def test_fit_goes_past_the_failed() -> None:
 
 def test_nobody_is_left() -> None:
     ring = build(equal(2), RingConfig(8))
-    with pytest.raises(ValueError, match="none is left"):
+    with pytest.raises(ValueError, match="there is none to pick"):
         ring.pick(0, ring.addresses)
 
 
