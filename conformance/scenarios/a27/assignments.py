@@ -1,7 +1,7 @@
-"""A27, ClusterLoadAssignment Proto: which lists of endpoints are refused.
+"""A27, ClusterLoadAssignment Proto: which endpoints resources a client rejects.
 
-Of a locality that is listed twice the text says what follows. Of most of what must be set it says
-no more than that, and clients differ: that is reported.
+A client must reject a locality that is listed twice. For most other fields the text says only that
+they must be set, and clients differ, so these scenarios report the behavior.
 """
 
 import pytest
@@ -28,7 +28,7 @@ HALF = f"load_balancing_weight {{ value: {2**31} }}"
 
 
 async def two(world: World) -> tuple[XdsConfig, XdsConfig]:
-    """A cluster of one endpoint, which serves, and the same with another one."""
+    """Serve a cluster with one endpoint; return its config, and a config with another endpoint."""
     here, there = [
         single_locality([address], policy=RoundRobin()) for address in await world.addresses(2)
     ]
@@ -39,7 +39,7 @@ async def two(world: World) -> tuple[XdsConfig, XdsConfig]:
 
 @scenario("A27-VALID-01")
 async def test_locality_twice(world: World) -> None:
-    """In two priorities it is welcome."""
+    """The client rejects a locality listed twice in one priority, and accepts it in two."""
     here, there = await two(world)
     answer = await send_endpoints_and_await_answer(
         world, there, ClusterVariant("A27-VALID-01", AGAIN)
@@ -73,6 +73,7 @@ async def test_locality_twice(world: World) -> None:
     ],
 )
 async def test_left_open(world: World, clause: str, more: str, less: str, within: str) -> None:
+    """The text does not say whether a client rejects this endpoints resource."""
     _, there = await two(world)
     answer = await send_endpoints_and_await_answer(
         world, there, ClusterVariant(clause, more, less, within)

@@ -1,4 +1,4 @@
-"""A64 and A85: what backends tell of themselves (ORCA, in trailers), in the reports of load."""
+"""A64 and A85: backend metrics (ORCA, in trailers) in load reports."""
 
 from functools import partial
 
@@ -28,11 +28,11 @@ from fake_control_plane import UTILIZATIONS
 QUEUE, HITS = "named_metrics.queue", "named_metrics.hits"
 
 UNKNOWN = ("xdspec_nobody_has_this", "named_metrics", "queue", "request_cost.queue")
-"""Nothing that ORCA has a field for, or that names what is in one."""
+"""Entries of a list that match no ORCA field and no named metric."""
 
 
 def told(served: XdsConfig, *at: str) -> dict[str, MetricsReported]:
-    """All named metrics: by A64 unasked, by A85 as the cluster lists them."""
+    """Return the report of all named metrics: by A64 without a list, by A85 with a wildcard."""
     return {"A64": told_of(served, None, at=at), "A85": told_of(served, (ALL_NAMED,), at=at)}
 
 
@@ -45,6 +45,7 @@ def told(served: XdsConfig, *at: str) -> dict[str, MetricsReported]:
     waits=True,
 )
 async def test_named_metrics(world: World) -> None:
+    """The client reports the sums of named metrics that backends send, each value once."""
     served = await begin(world, ALL_NAMED)
     by = told(served, NAMED)
     named = world.checks.own("A64-METRIC-01", by)
@@ -70,6 +71,7 @@ async def test_named_metrics(world: World) -> None:
     ],
 )
 async def test_listed_metrics(world: World, clause: str, listed: tuple[str, ...], at: str) -> None:
+    """The client reports only the metrics that lrs_report_endpoint_metrics lists."""
     served = await begin(world, *listed)
     expected = told_of(served, listed, at=(at,))
     await world.check(clause, await metrics(world, served, expected), expected)
@@ -77,14 +79,18 @@ async def test_listed_metrics(world: World, clause: str, listed: tuple[str, ...]
 
 @scenario("A85-LIST-05", "A85-LIST-06", seconds=3.5, waits=True)
 async def test_list_that_changes(world: World) -> None:
-    """A new endpoint tells that the update has come: it is in use only after the Cluster is."""
+    """A new list of metrics applies to endpoints that come with or after the update.
+
+    A new endpoint shows that the client has applied the update, because it comes into use only
+    after the Cluster.
+    """
     served = await begin(world, QUEUE)
     await metrics(world, served, told_of(served, (QUEUE,)))
     after = listing(await with_another(world, served), HITS)
     await world.serve(after)
     there = EachServesSome(after.addresses()[-1:])
     make_calls = partial(world.call, world.sessions(10))
-    await world.rounds.require(there, make_calls, why="it is listed")
+    await world.rounds.require(there, make_calls, why="the update lists the new endpoint")
     await reported(world, balanced(after))
     before = mark(world)
     await world.require_served(world.sessions(40))

@@ -1,4 +1,4 @@
-"""A27, ClusterLoadAssignment Proto: requests that an EDS resource has dropped."""
+"""A27, ClusterLoadAssignment Proto: drop_overloads of an EDS resource."""
 
 from functools import partial
 from typing import Any
@@ -35,10 +35,10 @@ from fake_control_plane import Kind
 from test_servers import Hold, Serve
 
 ENOUGH = draws_needed(1 / 2, 1 / 4, FALSE_ALARM / DRAWN)
-"""Requests by which a share of a half is told from one of a quarter, and from three quarters."""
+"""Number of requests that distinguishes a share of 1/2 from 1/4, and from 3/4."""
 
 ENOUGH_DROPS = draws_needed(2 / 3, 1 / 2, FALSE_ALARM / DRAWN)
-"""Drops by which a category that has two thirds of them is told from one that has half of them."""
+"""Number of drops that distinguishes a category with 2/3 of them from one with 1/2."""
 
 SHARES = {
     "half-of-hundred": ("A27-DROP-05", (1, 2), [Drop("a", 50, "HUNDRED")]),
@@ -54,14 +54,17 @@ HALVES = (Drop("first", 50, "HUNDRED"), Drop("second", 500_000, "MILLION"))
 
 @scenario("A27-DROP-01", "A27-DROP-04", "A27-DROP-05", "A27-DROP-06", "A27-DROP-07", seconds=1)
 async def test_shares(world: World) -> None:
-    """Once a request was served there is a connection: each is picked once, and drawn for once."""
+    """The client drops the share of requests that drop_overloads gives, in any denominator.
+
+    One request is served first, so that there is a connection and each request has one pick.
+    """
     members = await world.endpoints(1)
     clusters = [dropping(limited(name, members), *of) for name, (_, _, of) in SHARES.items()]
     nothing = dropping(limited("nothing", members), Drop("a", 0, "HUNDRED"))
     await world.serve(routed(*clusters, nothing))
     for cluster in clusters:
         clause, share, _ = SHARES[cluster.name]
-        await until_at(world, cluster.name, cluster, why="no share is all of them")
+        await until_at(world, cluster.name, cluster, why="no category drops every request")
         calls = await calls_to(world, cluster.name, ENOUGH)
         await world.check(clause, calls, DropRate(share=share))
     await world.check(
@@ -71,11 +74,12 @@ async def test_shares(world: World) -> None:
 
 @scenario("A27-DROP-02", "A27-DROP-03")
 async def test_everything(world: World) -> None:
+    """At 100 percent the client drops every request, at once and with UNAVAILABLE."""
     members = await world.endpoints(1)
     clusters = [dropping(limited(drop.denominator.lower(), members), drop) for drop in ALL]
     beside = limited("beside", members)
     await world.serve(routed(*clusters, beside))
-    await until_at(world, "beside", beside, why="nothing is dropped there")
+    await until_at(world, "beside", beside, why="its endpoints resource has no drops")
     for cluster in clusters:
         calls = await calls_to(world, cluster.name, 10)
         await world.check("A27-DROP-03", calls, Fails())
@@ -84,9 +88,10 @@ async def test_everything(world: World) -> None:
 
 @scenario("A27-DROP-08", seconds=2, waits=True)
 async def test_two_categories(world: World) -> None:
+    """The client applies each category to the requests that earlier categories left."""
     cluster = dropping(limited("c", await world.endpoints(1)), *HALVES)
     await world.serve(routed(cluster))
-    await until_at(world, "c", cluster, why="a quarter is served")
+    await until_at(world, "c", cluster, why="a quarter of the requests passes both categories")
     calls = await calls_to(world, "c", 2 * ENOUGH_DROPS)
     await world.check("A27-DROP-08", calls, DropRate(share=(3, 4)))
     shares = DropProportions(cluster="c", shares={"first": (2, 3), "second": (1, 3)})
@@ -95,11 +100,12 @@ async def test_two_categories(world: World) -> None:
 
 @scenario("A27-DROP-09")
 async def test_drops_that_change(world: World) -> None:
+    """The client drops requests by the last update."""
     cluster = limited("c", await world.endpoints(1))
     there, gone = AllServedBy(cluster.addresses()), EndsWith("UNAVAILABLE")
     again = partial(calls_to, world, "c", 10)
     await world.serve(routed(cluster))
-    await until_at(world, "c", cluster, why="nothing is dropped")
+    await until_at(world, "c", cluster, why="there are no drops")
     everything, nothing = ([Drop("a", share, "HUNDRED")] for share in (100, 0))
     for drops, wanted in ((everything, gone), (nothing, there), (everything, gone), ([], there)):
         await world.serve(routed(dropping(cluster, *drops)))
@@ -108,11 +114,14 @@ async def test_drops_that_change(world: World) -> None:
 
 @scenario("A27-DROP-12", needs=("metadata",))
 async def test_requests_that_wait(world: World) -> None:
-    """Some are dropped before they wait."""
+    """Requests wait for a connection; the client decides once about dropping each, or repeatedly.
+
+    Some requests fail at once, before the others wait.
+    """
     (member,) = await world.endpoints(1, mode=Hold())
     await world.serve(routed(dropping(limited("c", [member]), Drop("a", 50, "HUNDRED"))))
     waiting = await world.start([{**session, TO: "c"} for session in world.sessions(ENOUGH)])
-    await world.attempts.require_count(member, why="requests wait for it")
+    await world.attempts.require_count(member, why="requests wait for this endpoint")
     await member.set_mode(Serve())
     choices: dict[str, Expectation] = {
         "once": DropRate(share=(1, 2)),
@@ -123,9 +132,10 @@ async def test_requests_that_wait(world: World) -> None:
 
 @scenario("A27-DROP-13", needs=("wait_for_ready",), seconds=0.7)
 async def test_waiting_for_readiness(world: World) -> None:
+    """A wait_for_ready request meets a drop share of 100 percent."""
     clusters = [limited(name, await world.endpoints(1)) for name in ("c", "beside")]
     await world.serve(routed(dropping(clusters[0], ALL[0]), clusters[1]))
-    await require_failures(world, "c", why="everything is dropped")
+    await require_failures(world, "c", why="the drop share is 100 percent")
     waits = await world.start([{TO: "c"}], wait_for_ready=True, deadline=timing.HELD)
     choices: dict[str, Expectation] = {
         "dropped": EndsWith("UNAVAILABLE"),
@@ -136,10 +146,11 @@ async def test_waiting_for_readiness(world: World) -> None:
 
 @scenario("A27-DROP-11")
 async def test_without_localities(world: World) -> None:
+    """The first leaf of an aggregate drops everything and has no localities."""
     first, second = [limited(name, await world.endpoints(1)) for name in "bc"]
     empty = dropping(first.with_localities(), ALL[0])
     await world.serve(aggregate_config(("m", "c"), (below("m", "b", "c"), empty, second)))
-    await until_at(world, "c", second, why="it serves")
+    await until_at(world, "c", second, why="its endpoint serves")
     choices: dict[str, Expectation] = {
         "next leaf": AllServedBy(second.addresses()),
         "fails": EndsWith("UNAVAILABLE"),
@@ -169,11 +180,14 @@ ODD: dict[str, dict[str, dict[str, Any]]] = {
     ],
 )
 async def test_odd_entries(world: World, clause: str, entry: dict[str, Any]) -> None:
-    """After each of them a good update, of another endpoint, is to be used."""
+    """The endpoints resource has an odd drop entry; then a valid update must take effect.
+
+    The valid update has another endpoint.
+    """
     choices: dict[str, Expectation]
     cluster, other = [limited("c", await world.endpoints(1)) for _ in range(2)]
     await world.serve(routed(cluster))
-    await until_at(world, "c", cluster, why="nothing is dropped")
+    await until_at(world, "c", cluster, why="there are no drops")
     answer = await world.control.offer(Kind.ENDPOINTS, with_drop(cluster, entry))
     if answer.acked:
         dropped = EndsWith("UNAVAILABLE")
@@ -183,11 +197,11 @@ async def test_odd_entries(world: World, clause: str, entry: dict[str, Any]) -> 
     else:
         await world.check(clause, answer, {"refused": AckedOrNacked(acked=False)})
     await world.serve(routed(other))
-    await until_at(world, "c", other, why="a good update came after the odd one")
+    await until_at(world, "c", other, why="a valid update came after the odd one")
 
 
 def with_drop(cluster: Cluster, entry: dict[str, Any]) -> Any:
-    """The endpoints of a cluster with this entry of drop_overloads."""
+    """Return the endpoints resource of a cluster with this entry of drop_overloads."""
     resource = cluster.endpoints()
     added = resource.policy.drop_overloads.add(category=entry.get("category", ""))
     if "drop_percentage" in entry:

@@ -1,4 +1,4 @@
-"""LRS, to which A27 points: reports after a pause, or of nothing, and streams that are refused."""
+"""LRS (required by A27): reports after a pause and without load, and failing load streams."""
 
 import grpc
 from msgspec.structs import replace
@@ -33,18 +33,21 @@ from conformance.xds_config.routes import CLUSTER
 from fake_control_plane import LoadRequest
 
 MEANWHILE, LATER = 20, 5
-"""Requests while a cluster is not asked for, and fewer from then on, which a report tells apart."""
+"""Requests while the server does not name a cluster, and fewer after it names the cluster again."""
 
 REFUSED = 4
-"""Attempts at a load stream that fail."""
+"""Attempts to start a load stream that fail."""
 
 SEVERAL = 3
-"""Reports that would come while there is nothing to tell."""
+"""Number of reports that would come during the time without load."""
 
 
 @scenario("A27-LRS-25", seconds=5, waits=True)
 async def test_left_out_meanwhile(world: World) -> None:
-    """By a call that stays open the cluster is in each report in which it may be."""
+    """After a pause, the load_report_interval of a cluster fits the load in the report.
+
+    A call stays open, so that each report may have the cluster.
+    """
     served = await two_clusters(world, is_other_reported=True)
     await world.serve(served)
     await world.require_served(world.sessions(10), path=EMPTY)
@@ -65,17 +68,17 @@ async def test_left_out_meanwhile(world: World) -> None:
     (load,) = (cluster for cluster in told[0].clusters if cluster.cluster == CLUSTER)
     issued = sum(locality.issued or locality.successful for locality in load.localities)
     since = world.clock.at(before.at) if issued >= MEANWHILE else asked_at
-    took = world.clock.elapsed("what it tells", since, "the report", world.clock.at(told[0].at))
+    took = world.clock.elapsed("its load", since, "the report", world.clock.at(told[0].at))
     lag = timing.REPORT_JITTER
     about = Duration(least=took.seconds - lag, most=took.seconds + lag, allowance=timing.BELIEVED)
-    said = replace(took, until="the report, as it says", seconds=load.interval)
+    said = replace(took, until="the report, by its load_report_interval", seconds=load.interval)
     await world.check("A27-LRS-25", said, about)
     await end(world)
     await stays.over()
 
 
 def newest_of(world: World, cluster: str) -> LoadRequest | None:
-    """The last report until now that names this cluster."""
+    """Return the last report until now that has this cluster."""
     told = (
         event for event in reversed(world.plane.transcript.events) if isinstance(event, LoadRequest)
     )
@@ -86,6 +89,7 @@ def newest_of(world: World, cluster: str) -> LoadRequest | None:
 
 @scenario("A27-LRS-26", "A27-LRS-27", seconds=19, waits=True)
 async def test_refused_again_and_again(world: World) -> None:
+    """The server ends load streams: how long does the client wait before it starts the next?"""
     served = apart(await world.endpoints(2))
     await world.serve(served)
     await world.require_served(world.sessions(20))
@@ -117,6 +121,7 @@ async def test_refused_again_and_again(world: World) -> None:
 
 @scenario("A27-LRS-28", seconds=8, waits=True)
 async def test_nothing_to_tell(world: World) -> None:
+    """A client without load sends reports without clusters, with zeros, or none."""
     served = apart(await world.endpoints(2))
     await world.serve(served)
     await world.require_served(world.sessions(20))
@@ -132,6 +137,7 @@ async def test_nothing_to_tell(world: World) -> None:
 
 @scenario("A27-LRS-29", seconds=6, waits=True)
 async def test_last_cluster_that_goes(world: World) -> None:
+    """The last cluster with an lrs_server goes: the load stream ends or stays."""
     both = await two_clusters(world)
     await world.serve(both)
     await world.require_served(world.sessions(20))
@@ -141,7 +147,7 @@ async def test_last_cluster_that_goes(world: World) -> None:
     await world.serve(XdsConfig(clusters=(other,), routes=(route,)))
     there = AllServedBy(other.addresses())
     await world.rounds.require(
-        there, lambda: world.call(world.sessions(5)), why="routes lead there"
+        there, lambda: world.call(world.sessions(5)), why="the routes lead to this cluster"
     )
     await no_stream(world, since=mark)
     choices = {"ends": LoadStreamsKept(0), "stays": LoadStreamsKept(1)}

@@ -1,4 +1,4 @@
-"""LRS, to which A27 points: load streams, what is asked on them, and what each report tells."""
+"""LRS (required by A27): load streams, the clusters that the server names, and reports."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -59,14 +59,14 @@ from conformance.xds_config.routes import CLUSTER, SESSION, TO
 from fake_control_plane import OF_ALL, LoadRequest
 
 BETWEEN = 2
-"""Times from one report to the next that are looked at."""
+"""Number of intervals between reports that the check measures."""
 
 ENOUGH_SHORT = 20
-"""Short calls of REPORT_PACE: as long as BETWEEN times and the one before take, and some more."""
+"""Short calls at REPORT_PACE; they last longer than BETWEEN + 1 intervals."""
 
 
 def reporting(served: XdsConfig, *names: str) -> XdsConfig:
-    """The same, but lrs_server is in these clusters alone."""
+    """Return the config with lrs_server in these clusters only."""
     clusters = (replace(cluster, is_reported=cluster.name in names) for cluster in served.clusters)
     return replace(served, clusters=tuple(clusters))
 
@@ -80,7 +80,10 @@ def reporting(served: XdsConfig, *names: str) -> XdsConfig:
     waits=True,
 )
 async def test_asked_by_names(world: World) -> None:
-    """The other cluster has its requests only when the client goes by the new list for sure."""
+    """The client reports exactly the clusters that the server names, also when the list changes.
+
+    The requests to the cluster that left the list come only once a report follows the new list.
+    """
     served = await two_clusters(world, is_other_reported=True)
     await world.serve(served)
     ask(world, "other")
@@ -110,7 +113,10 @@ async def test_asked_by_names(world: World) -> None:
 
 @scenario("A27-LRS-02", seconds=1.5, waits=True)
 async def test_asked_for_all(world: World) -> None:
-    """Who does not say that it can be asked for all has been asked by names."""
+    """A client that announces the feature reports all clusters if send_all_clusters is set.
+
+    The control plane names the clusters for a client that does not announce it.
+    """
     served = await two_clusters(world, is_other_reported=True)
     await world.serve(served)
     await world.require_served(world.sessions(20))
@@ -119,15 +125,16 @@ async def test_asked_for_all(world: World) -> None:
     seen = await reported(world, expected)
     told = load_reports(world).reports
     if told and OF_ALL not in told[0].features:
-        raise Unsupported(f"the features of its node do not have {OF_ALL}")
+        raise Unsupported(f"its node does not announce the feature {OF_ALL}")
     await world.check("A27-LRS-02", seen, expected)
 
 
 @scenario("A27-LRS-04", "A27-LRS-18", seconds=1.5, waits=True)
 async def test_unknown_name(world: World) -> None:
+    """The client reports a cluster that the server names next to an unknown one."""
     served = apart(await world.endpoints(3))
     await world.serve(served)
-    ask(world, "nobody knows it", CLUSTER)
+    ask(world, "an unknown cluster", CLUSTER)
     await world.require_served(world.sessions(20))
     expected = balanced(served)
     await world.check("A27-LRS-04", await reported(world, expected), expected)
@@ -135,10 +142,10 @@ async def test_unknown_name(world: World) -> None:
 
 
 MANY = 1_000
-"""More requests than a scenario makes."""
+"""More requests than this scenario makes."""
 
 LONG, SHORT, PAST = "long", "short", "past"
-"""Clusters with calls that stay open, with new ones all the time, and with none any more."""
+"""A cluster with open calls, one with new calls all the time, and one whose calls have ended."""
 
 
 @scenario(
@@ -154,7 +161,10 @@ LONG, SHORT, PAST = "long", "short", "past"
     waits=True,
 )
 async def test_long_calls(world: World) -> None:
-    """By short calls to another cluster there is something to tell in each report."""
+    """Reports keep their interval, and count long, expired and cancelled calls once each.
+
+    Short calls to another cluster give each report some load.
+    """
     served = routed(*[limited(name, await world.endpoints(2)) for name in (PAST, SHORT, LONG)])
     await world.serve(served)
     for name in (PAST, SHORT, LONG):
@@ -188,14 +198,14 @@ async def test_long_calls(world: World) -> None:
 
 
 async def check_times(world: World, told: Sequence[LoadRequest]) -> None:
-    """Whether reports keep the interval, and tell how long it was.
+    """Check that reports keep the server's interval, and state the time that they cover.
 
     Raises:
-        ClientStuck: there are not as many.
+        PreconditionTimeout: there are too few reports.
     """
     if len(told) <= BETWEEN:
         raise PreconditionTimeout(
-            f"{len(told)} of {BETWEEN + 1} load reports came, though there was load"
+            f"only {len(told)} of {BETWEEN + 1} load reports came, though there was load"
         )
     first, last = told[0], told[-1]
     lag = BETWEEN * timing.REPORT_JITTER
@@ -208,7 +218,7 @@ async def check_times(world: World, told: Sequence[LoadRequest]) -> None:
     covered = sum(
         of.interval for report in told[1:] for of in report.clusters if of.cluster == SHORT
     )
-    said = replace(took, until=f"the {BETWEEN} after it, as they tell", seconds=covered)
+    said = replace(took, until=f"the {BETWEEN} after it, by their intervals", seconds=covered)
     took_about = Duration(
         least=took.seconds - lag, most=took.seconds + lag, allowance=timing.BELIEVED
     )
@@ -217,10 +227,11 @@ async def check_times(world: World, told: Sequence[LoadRequest]) -> None:
 
 @scenario("A27-LRS-09", "A27-LRS-17", "A27-LRS-21", seconds=4, waits=True)
 async def test_what_has_gone(world: World) -> None:
-    """First the route leaves a cluster, and then a locality leaves the list of the next.
+    """The client reports open requests to a removed cluster or locality until they end.
 
-    No call is made from then on: one that is picked for an endpoint that has just gone, and then
-    again for another, counts twice with one client (grpc-go), and this is not about that.
+    First the route leaves a cluster, then a locality leaves the list of the next cluster. After
+    that there are no new calls: grpc-go counts a call twice if it picks an endpoint that was just
+    removed and then picks again, which is not the subject here.
     """
     before = apart(await world.endpoints(2), PLACES)
     following = replace(apart(await world.endpoints(2), PLACES).get_cluster(), name="next")
@@ -235,12 +246,12 @@ async def test_what_has_gone(world: World) -> None:
         EachServesSome(following.addresses()),
         partial(world.call, world.sessions(10)),
     )
-    await world.rounds.require(every, make_calls, why="the route leads there")
+    await world.rounds.require(every, make_calls, why="the route leads to this cluster")
     second = await kept_open(world, ENOUGH_OPEN)
     await check_open(world, expected, "next", at=CLUSTER)
     left = after.with_localities(*following.localities[:1])
     await world.serve(left)
-    await world.attempts.quiet_from_now(why="the update is applied by then")
+    await world.attempts.quiet_from_now(why="the client has applied the update by then")
     mark = world.control.mark
     told = load_reports(world, only=await next_reports(world, 1, since=mark))
     holds = in_progress(loads(world, expected), expected, "next")
@@ -255,11 +266,11 @@ async def test_what_has_gone(world: World) -> None:
 PLACES = ("one", "two")
 
 ENOUGH_OPEN = draws_to_meet_all([1 / len(PLACES)] * len(PLACES))
-"""Open calls of which each locality has some."""
+"""Number of open calls at which each locality has some."""
 
 
 async def check_open(world: World, wanted: LoadMatches, used: str, *, at: str) -> None:
-    """Whether the report that tells of one more call has what is open at a cluster."""
+    """Make one more call, and check that its report has the requests in progress at a cluster."""
     await world.require_served(world.sessions(1))
     seen = loads(world, wanted)
     await reported(world, issued_by(seen, wanted, used))
@@ -268,7 +279,7 @@ async def check_open(world: World, wanted: LoadMatches, used: str, *, at: str) -
 
 
 def issued_by(seen: Loads, wanted: LoadMatches, *clusters: str) -> IssuedReported:
-    """All requests that the backends of these clusters have received."""
+    """Expect a report of all requests that the backends of these clusters received."""
     issued = dict.fromkeys(clusters, 0)
     for place, load in due(seen.received, wanted.places).items():
         if place.cluster in issued:
@@ -277,7 +288,7 @@ def issued_by(seen: Loads, wanted: LoadMatches, *clusters: str) -> IssuedReporte
 
 
 def in_progress(seen: Loads, wanted: LoadMatches, cluster: str) -> RequestsInProgress:
-    """What is open at this cluster, by the backends."""
+    """Expect a report of the requests in progress at this cluster, as its backends count them."""
     counted = due(seen.received, wanted.places)
     gauges = {place: load.in_progress for place, load in counted.items() if load.in_progress}
     return RequestsInProgress(
@@ -288,12 +299,15 @@ def in_progress(seen: Loads, wanted: LoadMatches, cluster: str) -> RequestsInPro
 
 @scenario("A27-LRS-12", "A27-LRS-13", "A27-LRS-23", seconds=3.5, waits=True)
 async def test_lrs_server_that_comes_and_goes(world: World) -> None:
-    """Another cluster is reported when it goes, so that there are reports to look at."""
+    """The client reports a cluster while it has an lrs_server, and not before or after.
+
+    When the cluster loses its lrs_server, another cluster has one, so that there are reports.
+    """
     both = await two_clusters(world, is_other_reported=True)
     alone = replace(both, clusters=(both.get_cluster(),), routes=both.routes[-1:])
     await world.serve(reporting(alone))
     await world.require_served(world.sessions(20))
-    await world.attempts.quiet_from_now(why="the cluster names no load reporting server")
+    await world.attempts.quiet_from_now(why="the cluster has no lrs_server")
     await world.check("A27-LRS-12", load_reports(world), LoadStreamsStarted(0))
     await world.serve(alone)
     await load_stream(world)
@@ -319,7 +333,7 @@ async def test_lrs_server_that_comes_and_goes(world: World) -> None:
 
 
 async def stopped(world: World) -> None:
-    """Have the control plane go away and come back."""
+    """Stop the control plane, and start it again."""
     await world.control.stop()
     await world.control.resume()
 
@@ -336,10 +350,11 @@ ENDS: dict[str, Way] = {
 @scenario("A27-LRS-01", "A27-LRS-14", "A27-LRS-15", "A27-LRS-22", seconds=5, waits=True)
 @pytest.mark.parametrize("way", ENDS.values(), ids=ENDS)
 async def test_stream_that_ends(world: World, way: Way) -> None:
-    """All that was counted is told before it ends: whether a report on its way is lost is open.
+    """If a load stream ends, the client starts another one and reports the load from in between.
 
-    Streams are accepted again before calls are made, as a client may tell load with the very first
-    request, which is lost on a stream that is refused. The next one is tried a backoff later.
+    The client reports all load before the stream ends, because the text leaves open whether a
+    report in transit is lost. The control plane accepts streams again before there are calls: a
+    client may report load in its first request, and would lose it on a refused stream.
     """
     served = apart(await world.endpoints(3))
     await world.serve(served)
@@ -365,10 +380,11 @@ async def test_stream_that_ends(world: World, way: Way) -> None:
 
 @scenario("A27-LRS-24", seconds=2, waits=True)
 async def test_cluster_that_changes(world: World) -> None:
-    """By requests it is seen that an update is in use: a ring has a session at one endpoint.
+    """An update of a Cluster that keeps its lrs_server does not affect the load stream.
 
-    The sums are for other clauses: a request that is picked again while the policy changes counts
-    twice with one client (grpc-go).
+    Requests show which update is in use: under a ring a session stays at one endpoint. The sums of
+    the reports are not checked: grpc-go counts a request twice that picks again while the policy
+    changes.
     """
     ring = apart(await world.endpoints(3))
     turns, wanted = ring.with_policy(RoundRobin()), balanced(ring)
@@ -377,13 +393,14 @@ async def test_cluster_that_changes(world: World) -> None:
     for served, expected in ((ring, OneEndpoint()), (turns, every), (ring, OneEndpoint())):
         await world.serve(served)
         make_calls = partial(world.call, session, concurrency=1)
-        await world.rounds.require(expected, make_calls, why="the policy was served")
+        await world.rounds.require(expected, make_calls, why="an update set this policy")
         await reported(world, wanted)
     await world.check("A27-LRS-24", load_reports(world), LoadStreamsStarted(1))
 
 
 @scenario("A27-LRS-19", needs=("channels",), seconds=1.5, waits=True)
 async def test_two_channels(world: World) -> None:
+    """Two channels of a process to one target share a load stream, or have one each."""
     served = apart(await world.endpoints(3))
     await world.serve(served)
     other = await world.channels.open()

@@ -1,4 +1,4 @@
-"""A27, EDS LB Policy: which priority is in use, and who has which share in it, by ROUND_ROBIN."""
+"""A27, EDS LB Policy: the priority in use, and the shares of its localities under ROUND_ROBIN."""
 
 from functools import partial
 
@@ -20,7 +20,7 @@ from conformance.xds_config.policies import RoundRobin
 from test_servers import Close, Hold, Serve
 
 MEANWHILE, AFTERWARDS = 200, 40
-"""Requests of SOAK_PACE, for a second, and those after them."""
+"""Requests during an update, for 1 s at SOAK_PACE, and requests after it."""
 
 FIFTY = " ".join(f"a{number}" for number in range(50))
 
@@ -44,6 +44,7 @@ FIFTY = " ".join(f"a{number}" for number in range(50))
     ],
 )
 async def test_lists(world: World, clause: str, lines: tuple[str, ...]) -> None:
+    """After each update, requests follow the priorities, weights and health of the new list."""
     await check_lines(world, clause, lines)
 
 
@@ -58,13 +59,17 @@ async def test_lists(world: World, clause: str, lines: tuple[str, ...]) -> None:
 )
 @scenario("A42-FAIL-03")
 async def test_priorities(world: World, clause: str, line: str) -> None:
+    """All requests go to the highest reachable priority; lower ones get no connection."""
     made = await check_lines(world, clause, (line,))
     await check_below(world, "A42-FAIL-03", made, line)
 
 
 @scenario("A27-PRIO-12", seconds=0.5)
 async def test_one_locality_in_two_priorities(world: World) -> None:
-    """Each priority has an endpoint of that locality, and the first serves until it fails."""
+    """If two priorities list a locality, each has the endpoints listed there.
+
+    The endpoint of the first priority serves until it fails.
+    """
     first, second = await world.endpoints(2)
     localities = [
         Locality((Endpoint(endpoint.address),), "zone", priority=priority)
@@ -82,10 +87,10 @@ async def test_one_locality_in_two_priorities(world: World) -> None:
 
 @scenario("A37-FAILOVER-11", "A42-SUB-14")
 async def test_priorities_that_change_places(world: World) -> None:
-    """The one in use keeps its connection, though another one was what it is now.
+    """A priority keeps its connections while updates move its locality.
 
-    First an update leaves both where they are: a client that connects anew with each update fails
-    by that alone.
+    The locality in use and a failed one swap their priorities. First an update leaves both where
+    they are: a client that reconnects at each update fails by that alone (A42-SUB-14).
     """
     made = await LocalityUpdates.begin(world, "A | b c")
     used = made.member("b")
@@ -103,7 +108,11 @@ async def test_priorities_that_change_places(world: World) -> None:
 
 @scenario("A27-PRIO-10", "A27-PRIO-11", seconds=1.5)
 async def test_locality_in_use_that_joins_a_failed_one(world: World) -> None:
-    """Requests are made all the time, also while a connection that is made anew is held up."""
+    """If the locality in use moves into a failed priority, requests go on or wait, without failing.
+
+    Requests run all the time. The backend holds new connections for a while, so that a client that
+    reconnects must let requests wait.
+    """
     made = await LocalityUpdates.begin(world, "A | b")
     used, make_calls = made.member("b"), partial(world.call, world.sessions(5))
     at_it = AllServedBy((used.address,))
@@ -112,7 +121,7 @@ async def test_locality_in_use_that_joins_a_failed_one(world: World) -> None:
     await used.set_mode(Hold())
     running = await world.start(world.sessions(MEANWHILE), pace=timing.SOAK_PACE)
     await world.serve(made.served("A b"))
-    await world.attempts.quiet_from_now(used, count=2, why="requests meet what is not connected")
+    await world.attempts.quiet_from_now(used, count=2, why="requests may need a new connection")
     await used.set_mode(Serve())
     await world.check("A27-PRIO-10", await running.over(), at_it)
     await world.check("A27-PRIO-10", await world.call(world.sessions(AFTERWARDS)), at_it)

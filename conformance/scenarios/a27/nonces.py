@@ -11,14 +11,18 @@ from conformance.xds_config.policies import RoundRobin
 
 @scenario("A27-ADS-02", seconds=1)
 async def test_cluster_that_becomes_logical_dns(world: World) -> None:
-    """The name need not resolve: the client only has to need no endpoints."""
+    """Each request carries the nonce of the newest response that the client has answered.
+
+    The cluster becomes LOGICAL_DNS, so that the client unsubscribes from all endpoints, and then
+    EDS again. The DNS name need not resolve.
+    """
     world.preconditions.aggregates()
     here, there = await world.addresses(2)
     await world.serve(single_locality([here], policy=RoundRobin()))
     await world.require_served(world.sessions(5))
     await world.serve(logical_dns(here))
-    await world.attempts.quiet_from_now(why="the client needs no endpoints by then")
+    await world.attempts.quiet_from_now(why="the client has unsubscribed from endpoints by then")
     await world.serve(single_locality([there], policy=RoundRobin()))
     some = partial(world.call, world.sessions(5))
-    await world.rounds.require(AllServedBy((there,)), some, why="its cluster is one of EDS again")
+    await world.rounds.require(AllServedBy((there,)), some, why="the cluster is of type EDS again")
     await world.check("A27-ADS-02", world.control.asked(), SendsNewestNonce())

@@ -1,4 +1,4 @@
-"""A62, sticky TRANSIENT_FAILURE: pick_first goes on trying the addresses of its list."""
+"""A62, sticky TRANSIENT_FAILURE: pick_first keeps trying the addresses of its list."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -17,21 +17,21 @@ from test_servers import BackendEndpoint as Member
 from test_servers import Close, Hold, Serve
 
 BEFORE = 10
-"""Addresses before the one that serves: going through them takes longer than its backoff, 1.9 s."""
+"""Number of addresses before the serving one; trying them takes longer than its backoff, 1.9 s."""
 
 BY_PICK_FIRST = ClusterVariant("A62-RETRY-01", policies(pick_first()))
 
 
 def listed(members: Sequence[Member]) -> XdsConfig:
-    """One pick_first over these endpoints, in this order."""
+    """Return a config with one pick_first over these endpoints, in this order."""
     locality = Locality(tuple(Endpoint(member.address) for member in members))
     served = one_cluster((locality,), policy=RoundRobin())
     return with_raw_clusters(served, BY_PICK_FIRST.of(served.cluster()))
 
 
 async def check_served(world: World, before: Sequence[Member], serving: Member) -> None:
-    """Judge that requests are served at the last address, which fails in its turn once more."""
-    await world.attempts.require_one(before[-1], why="those before it fail")
+    """Check that the last address serves requests, after it has failed in its turn once more."""
+    await world.attempts.require_one(before[-1], why="the addresses before it fail")
     why = "its turn has come, or its backoff is over"
     await world.attempts.quiet_from_now(serving, why=why, seconds=timing.A_FEW_BACKOFFS)
     await serving.set_mode(Serve())
@@ -43,27 +43,34 @@ async def check_served(world: World, before: Sequence[Member], serving: Member) 
 
 @scenario("A62-RETRY-01", seconds=9, waits=True)
 async def test_new_list_during_a_backoff(world: World) -> None:
-    """After the second attempt the backoff lasts 1.3 to 1.9 s: the update comes well within it."""
+    """pick_first tries an address of its list again that failed before the list came.
+
+    The update comes during the backoff after the second attempt, which lasts 1.3 to 1.9 s.
+    """
     (serving,) = await endpoints(world, Close())
     before = await endpoints(world, *[Close(after=timing.CONNECTION_DELAY)] * BEFORE)
     await world.serve(listed([serving]))
     await world.start(world.sessions(1))
     await world.attempts.require_count(serving, 2, why="its first backoff is over")
-    await world.attempts.quiet_from_now(serving, why="the client has seen the failure by then")
+    await world.attempts.quiet_from_now(serving, why="the client has noticed the failure by then")
     await world.serve(listed([*before, serving]))
     await check_served(world, before, serving)
 
 
 @scenario("A62-RETRY-01", seconds=7, waits=True)
 async def test_new_list_during_an_attempt(world: World) -> None:
-    """The attempt fails while the addresses before it are tried."""
+    """pick_first tries an address again that failed before its turn in the list.
+
+    An attempt at the address is pending when the new list comes. It fails while the client tries
+    the addresses before it.
+    """
     (serving,) = await endpoints(world, Hold())
     before = await endpoints(world, *[Close(after=timing.CONNECTION_DELAY)] * BEFORE)
     await world.serve(listed([serving]))
     await world.start(world.sessions(1))
     await world.attempts.require_count(serving, why="a request came")
     await world.serve(listed([*before, serving]))
-    why = "a client without Happy Eyeballs goes on with its attempt"
+    why = "a client without Happy Eyeballs continues its attempt"
     await world.attempts.quiet_from_now(before[0], why=why, seconds=timing.MOMENTS)
     await fail(serving)
     await check_served(world, before, serving)

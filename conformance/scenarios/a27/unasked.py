@@ -1,4 +1,4 @@
-"""A27, CDS: Clusters that nobody asked for, in each response with those that somebody did."""
+"""A27, CDS: responses that also have Clusters that the client did not subscribe to."""
 
 from collections.abc import Sequence
 
@@ -16,17 +16,21 @@ from test_servers import BackendEndpoint as Member
 ASKED = "Clusters.one"
 BEFORE = ("Clusters.One", "Clusters.one ", "Clusters.one1", "Clusters.on")
 BEHIND = ("clusters.one", "CLUSTERS.ONE", " Clusters.one", "Clusters.one/a", "Clusters.one.")
-"""Names that are nearly that of the cluster that is asked for."""
+"""Names that nearly equal the name that the client subscribes to."""
 
 
 def renamed(name: str, members: Sequence[Member], *, version: str) -> Cluster:
-    """A leaf of this name, whose endpoints have a name that no cluster has."""
+    """Return a leaf of this name; its EDS service name is no cluster's name."""
     return leaf(name, members).known_as(f"endpoints of {name}, {version}")
 
 
 @scenario("A27-CDS-08")
 async def test_not_asked_for(world: World) -> None:
-    """Before and behind those that were; their endpoints come unasked as well."""
+    """The client ignores Clusters that it did not subscribe to.
+
+    Each response has such Clusters before and after the requested ones, and their endpoints come
+    unsolicited as well.
+    """
     world.plane.script.send_unsolicited(Kind.CLUSTER, Kind.ENDPOINTS)
     planted = await deploy(world, direct=("b", "d"))
     members = await world.endpoints(4)
@@ -39,12 +43,13 @@ async def test_not_asked_for(world: World) -> None:
         await check_each(world, "A27-CDS-08", served, "b", "d", lasts=True)
         expected = subscriptions_of(served, "ENDPOINTS", ever=is_first)
         await world.check("A27-CDS-08", await world.control.asked_until(expected), expected)
-    quiet = await world.attempts.quiet(*members[1:], why="Clusters came that nobody asked for")
+    quiet = await world.attempts.quiet(*members[1:], why="unsolicited Clusters came")
     await world.check("A27-CDS-08", quiet, NoAttempts())
 
 
 @scenario("A27-CDS-09")
 async def test_other_names(world: World) -> None:
+    """The client uses a Cluster only if it has exactly the name that the client requested."""
     world.plane.script.send_unsolicited(Kind.CLUSTER)
     names = (*BEFORE, ASKED, *BEHIND)
     for version in ("first", "then"):

@@ -13,7 +13,7 @@ from conformance.xds_config.policies import RoundRobin
 from conformance.xds_config.routes import BY_SESSION, Route
 
 REQUESTS = 500
-"""Enough that shares out of 100 lie outside of the bounds for all of the weights below."""
+"""Enough requests that shares of 100 are out of bounds for all weights below."""
 
 WEIGHTS = {
     "sum-2": (1, 1),
@@ -22,13 +22,13 @@ WEIGHTS = {
     "sum-200": (100, 100),
     "sum-4000": (1_000, 3_000),
 }
-"""Weights of two clusters of a route, by what they add up to."""
+"""Weights of two clusters of a route, by their sum."""
 
 
 @pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS)
 @scenario("A28-SPLIT-01")
 async def test_weights(world: World, weights: tuple[int, int]) -> None:
-    """Each cluster receives requests in proportion to its weight, or the route is rejected."""
+    """Each cluster gets requests in proportion to its weight, or the client rejects the route."""
     first = single_locality(await world.addresses(1), policy=RoundRobin())
     second = single_locality(
         await world.addresses(1), name="other", path=EMPTY, policy=RoundRobin()

@@ -1,4 +1,4 @@
-"""A28, Weighted target LB policy: the states of localities together."""
+"""A28, Weighted target LB policy: the aggregated state of localities."""
 
 from functools import partial
 
@@ -16,22 +16,23 @@ from test_servers import Hold, Serve
 WAITS = EndsWith("DEADLINE_EXCEEDED")
 
 RESTING = ClusterVariant("A62-TARGET-01", policies(in_localities(pick_first(), round_robin())))
-"""A pick_first for each locality, which is IDLE when its connection is lost (A62)."""
+"""pick_first in each locality; it becomes IDLE when its connection is lost (A62)."""
 
 
-LOST = "both connections were lost, and nobody asks for one"
+LOST = "both connections were lost, and no request needs one"
 
 
 @scenario("A28-TARGET-01", needs=("watch",), seconds=1.5)
 async def test_one_failed_and_one_connecting(world: World) -> None:
+    """With one target failed and one connecting, the policy is CONNECTING and requests wait."""
     made = await LocalityUpdates.begin(world, "A b")
     held = made.member("b")
     await held.set_mode(Hold())
     await world.serve(made.served("A b"))
     watched = await world.states.watch()
     waiting = await world.start(world.sessions(5))
-    await world.attempts.require_count(held, why="its locality is listed")
-    await world.attempts.require_count(made.member("A"), 2, why="it closes what it accepts")
+    await world.attempts.require_count(held, why="an update lists its locality")
+    await world.attempts.require_count(made.member("A"), 2, why="its connections fail")
     calls = await world.call(world.sessions(5), deadline=timing.HELD)
     await world.check("A28-TARGET-01", calls, WAITS)
     await world.check("A28-TARGET-01", world.states.told(watched), EndsInState(("CONNECTING",)))
@@ -39,9 +40,10 @@ async def test_one_failed_and_one_connecting(world: World) -> None:
     await world.check("A28-TARGET-01", await waiting.over(), AllServedBy((held.address,)))
 
 
-# Where requests of localities that rest have nobody connect, they wait until their time is over.
+# If a request does not make an IDLE client connect, it waits until its deadline: hence 20 s.
 @scenario("A62-TARGET-01", "A62-TARGET-02", needs=("watch",), seconds=20, waits=True)
 async def test_localities_that_rest(world: World) -> None:
+    """All targets become IDLE: weighted_target connects them, or the next request does."""
     members = await world.endpoints(2)
     names = zip(members, "ab", strict=True)
     served = one_cluster(
@@ -50,13 +52,13 @@ async def test_localities_that_rest(world: World) -> None:
     await world.serve(with_raw_clusters(served, RESTING.of(served.cluster())))
     watched = await world.states.watch()
     both, make_calls = EachServesSome(served.addresses()), partial(world.call, world.sessions(20))
-    await world.rounds.require(both, make_calls, why="they serve")
+    await world.rounds.require(both, make_calls, why="both endpoints serve")
     told = len(watched.states)
     for member in members:
         await member.kill()
     await world.attempts.quiet_from_now(*members, count=len(members), why=LOST)
     states = await world.states.until(watched, "IDLE", "CONNECTING", "READY", since=told)
-    if not states.states:  # who has the one again before it loses the other is READY all along
+    if not states.states:  # If it regains one before it loses the other, it is READY throughout.
         states = world.states.told(watched, since=told - 1)
     choices = {"IDLE": EndsInState(("IDLE",)), "connects": EndsInState(("CONNECTING", "READY"))}
     await world.check("A62-TARGET-01", states, choices)

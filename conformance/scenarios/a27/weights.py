@@ -1,4 +1,4 @@
-"""A27, ClusterLoadAssignment: weights of localities."""
+"""A27, ClusterLoadAssignment: sums of locality weights."""
 
 from functools import partial
 
@@ -15,7 +15,10 @@ LARGEST = 2**32 - 1
 
 @scenario("A27-WEIGHT-01")
 async def test_sums(world: World) -> None:
-    """One more than the largest number: of two priorities, then of one."""
+    """The client rejects locality weights of one priority whose sum exceeds a uint32.
+
+    The sum is one above the maximum: first over two priorities, which is valid, then in one.
+    """
     a, b = await world.addresses(2)
 
     def localities(light: int, heavy: int, later: int = 0) -> tuple[Locality, ...]:
@@ -27,7 +30,7 @@ async def test_sums(world: World) -> None:
     served = one_cluster(localities(1, 1), policy=RoundRobin())
     await world.serve(served)
     calls = partial(world.call, world.sessions(16))
-    await world.rounds.require(EachServesSome((a, b)), calls, why="both serve")
+    await world.rounds.require(EachServesSome((a, b)), calls, why="both localities serve")
     answer = await placed(world, served, *localities(2, LARGEST - 1, later=1))
     await world.check("A27-WEIGHT-01", answer, AckedOrNacked(acked=True))
     answer = await placed(world, served, *localities(2, LARGEST - 1))

@@ -1,4 +1,4 @@
-"""ADS: resources that come as Resource messages, each in one of its own name."""
+"""ADS: resources that are wrapped in Resource messages."""
 
 from functools import partial
 
@@ -15,12 +15,15 @@ FEATURE = "xds.config.resource-in-sotw"
 
 @scenario("A27-ADS-01")
 async def test_in_an_update(world: World) -> None:
-    """With another name of the cluster, so that a new route, Cluster and endpoints come."""
+    """A client that announces xds.config.resource-in-sotw accepts wrapped resources.
+
+    The update renames the cluster, so that a new route, Cluster and endpoints resource come.
+    """
     here, there = await world.addresses(2)
     await world.serve(single_locality([here], policy=RoundRobin()))
     await world.require_served(world.sessions(5))
     if FEATURE not in features(world):
-        raise Unsupported(f"the features of its node do not have {FEATURE}")
+        raise Unsupported(f"its node does not announce the feature {FEATURE}")
     world.plane.script.wrap_in_resource(*Kind)
     await world.serve(single_locality([there], name="another", policy=RoundRobin()))
     at_the_other, make_calls = AllServedBy((there,)), partial(world.call, world.sessions(5))
@@ -28,7 +31,7 @@ async def test_in_an_update(world: World) -> None:
 
 
 def features(world: World) -> set[str]:
-    """What the client's requests say that it can do."""
+    """Return the client_features in the client's requests."""
     asked = (event for event in world.plane.transcript.events if isinstance(event, Request))
     told = (request.identity for request in asked if request.identity is not None)
     return {feature for request in told for feature in request.client_features}

@@ -1,4 +1,4 @@
-"""A32, circuit breaking: how many requests may be in flight to a cluster, and what counts."""
+"""A32, circuit breaking: the limit of requests in flight to a cluster, and which requests count."""
 
 from collections.abc import Mapping
 
@@ -47,17 +47,20 @@ LIMITS: Mapping[str, tuple[str, tuple[Threshold | int, ...]]] = {
 }
 
 MORE_THAN_THOSE = 12
-"""Streams, of which each of these limits lets through fewer."""
+"""More streams than any of these limits admits."""
 
 ALL = Drop("a-category", 100, "HUNDRED")
 
 HIGH = 10_000
-"""A limit of other things than requests that nothing here comes near."""
+"""A limit of connections, pending requests and retries that no scenario reaches."""
 
 
 @scenario("A32-CB-01", "A32-CB-02", "A32-CB-05", "A32-CB-06", "A32-CB-07", needs=("kept_open",))
 async def test_limits(world: World) -> None:
-    """The endpoints are in localities of their own: there is one count for all of them."""
+    """The client fails requests beyond max_requests of the first threshold for DEFAULT at once.
+
+    Each endpoint is in its own locality, because one count covers all localities.
+    """
     members = await world.endpoints(3)
     places = [
         Locality((Endpoint(member.address),), f"locality-{member.port}") for member in members
@@ -89,7 +92,10 @@ async def test_limits(world: World) -> None:
     ],
 )
 async def test_a_thousand(world: World, clause: str, limits: tuple[Threshold | int, ...]) -> None:
-    """The first are begun together, as there is room for all of them; so are the last."""
+    """The limit is 1,024 by default, and the maximum of a uint32 turns it off.
+
+    The first 1,000 streams are within the limit, so they start together; so do the last.
+    """
     served = routed(limited("c", await world.endpoints(4), *limits))
     await world.serve(served)
     await connected(world, "c")
@@ -102,6 +108,7 @@ async def test_a_thousand(world: World, clause: str, limits: tuple[Threshold | i
 
 @scenario("A32-CB-09")
 async def test_other_limits(world: World) -> None:
+    """The client ignores the limits of connections, pools, pending requests and retries."""
     members = await world.endpoints(3)
     served = routed(limited("c", members, Threshold(None, others=0)))
     await world.serve(served)
@@ -112,6 +119,7 @@ async def test_other_limits(world: World) -> None:
 
 @scenario("A32-CB-22", needs=("kept_open",))
 async def test_without_load_reports(world: World) -> None:
+    """The client enforces the limit with and without lrs_server."""
     members = await world.endpoints(1)
     silent = replace(limited("silent", members, 3), is_reported=False)
     served = routed(silent, limited("reported", members, 3))
@@ -126,6 +134,7 @@ async def test_without_load_reports(world: World) -> None:
     "A32-CB-10", "A32-CB-11", "A32-CB-12", "A32-CB-15", needs=("kept_open", "cancel"), seconds=1
 )
 async def test_after_the_end(world: World) -> None:
+    """A request that succeeded, failed, expired or was cancelled no longer counts."""
     names = ("succeeded", "failed", "cancelled", "expired", "refused")
     members = await world.endpoints(2)
     served = routed(*(limited(name, members, 3) for name in names))
@@ -149,10 +158,11 @@ async def test_after_the_end(world: World) -> None:
 
 @scenario("A32-CB-13", needs=("kept_open",))
 async def test_after_a_lost_connection(world: World) -> None:
+    """Requests whose connection was lost no longer count."""
     members = await world.endpoints(2)
     served = routed(limited("c", members, 6))
     await world.serve(served)
-    why = "both serve"
+    why = "both endpoints serve"
     reached = EachServesSome(served.addresses())
     await world.rounds.require(reached, lambda: calls_to(world, "c", 6), why=why)
     streams = Streams(world)
@@ -164,13 +174,16 @@ async def test_after_a_lost_connection(world: World) -> None:
 
 @scenario("A32-CB-14", needs=("cancel",), seconds=1)
 async def test_waiting(world: World) -> None:
-    """Who counts what waits lets the second not wait, and the third neither."""
+    """A request does not count while it waits for a subchannel.
+
+    The limit is 1. A client that counts queued requests would reject the second and the third.
+    """
     (member,) = await world.endpoints(1, mode=Hold())
     served = routed(limited("c", [member], 1))
     await world.serve(served)
     (first, second, third) = [{**session, TO: "c"} for session in world.sessions(3)]
     waits = await world.start([first])
-    await world.attempts.require_count(member, why="a request waits for it")
+    await world.attempts.require_count(member, why="a request waits for this endpoint")
     beside = await world.start([second], deadline=timing.HELD)
     await world.check("A32-CB-14", await beside.over(), EndsWith("DEADLINE_EXCEEDED"))
     await waits.cancel()
@@ -182,6 +195,7 @@ async def test_waiting(world: World) -> None:
 
 @scenario("A32-CB-26", needs=("kept_open", "wait_for_ready"), seconds=0.7)
 async def test_waiting_for_readiness_at_the_limit(world: World) -> None:
+    """At the limit, a wait_for_ready request fails or waits."""
     served = routed(limited("c", await world.endpoints(1), 1))
     await world.serve(served)
     await connected(world, "c")
@@ -196,7 +210,10 @@ async def test_waiting_for_readiness_at_the_limit(world: World) -> None:
 
 @scenario("A32-CB-16", "A32-CB-17", needs=("kept_open", "cancel"))
 async def test_limit_that_changes(world: World) -> None:
-    """In Envoy a changed limit makes a new cluster, whose count begins anew."""
+    """After an update lowers or raises the limit, requests in flight from before still count.
+
+    In Envoy a changed limit makes a new cluster, which counts from zero.
+    """
     members = await world.endpoints(2)
     limits = {"lowered": ((6,), (3,)), "raised": ((3,), (5,)), "freed": ((3,), ())}
     before, after = (
@@ -232,7 +249,10 @@ async def test_limit_that_changes(world: World) -> None:
 
 @scenario("A32-CB-18", needs=("kept_open",))
 async def test_updates_of_endpoints_and_policy(world: World) -> None:
-    """A limit that is one higher shows that the update of the policy is in use."""
+    """Updates of the endpoints and of the policy do not change the count.
+
+    The update of the policy raises the limit by one, which shows when it is in use.
+    """
     members = await world.endpoints(2)
     served = routed(limited("c", members[:1], 3))
     await world.serve(served)
@@ -241,7 +261,7 @@ async def test_updates_of_endpoints_and_policy(world: World) -> None:
     await streams.fill("c", 3)
     served = routed(limited("c", members, 3))
     await world.serve(served)
-    await world.attempts.require_count(members[1], why="it is listed now")
+    await world.attempts.require_count(members[1], why="an update lists it")
     expected = admits(served, "c", in_flight=3)
     await world.check("A32-CB-18", await streams.take("c", expected), expected)
     served = routed(replace(limited("c", members, 4), policy=RingHash()))
@@ -253,6 +273,7 @@ async def test_updates_of_endpoints_and_policy(world: World) -> None:
 
 @scenario("A32-CB-19", "A32-CB-20", needs=("kept_open",))
 async def test_names(world: World) -> None:
+    """The client counts by cluster and EDS service name."""
     members = await world.endpoints(1)
     shared = [
         limited(name, members, limit, service_name="shared") for name, limit in (("b", 2), ("c", 4))
@@ -273,6 +294,7 @@ async def test_names(world: World) -> None:
 
 @scenario("A32-CB-21", needs=("kept_open", "channels"))
 async def test_channels(world: World) -> None:
+    """The client counts the requests of all channels together."""
     served = routed(limited("c", await world.endpoints(1), 3))
     await world.serve(served)
     first, second = [await world.channels.open() for _ in range(2)]
@@ -290,16 +312,19 @@ async def test_channels(world: World) -> None:
 
 @scenario("A32-CB-23", "A32-CB-24", needs=("kept_open",), seconds=1.5, waits=True)
 async def test_load_report(world: World) -> None:
-    """First everything is dropped by a category, then nothing is, and the limit is reached."""
+    """The client reports requests beyond the limit as drops without a category.
+
+    First a category drops everything, then nothing is dropped and the limit is reached.
+    """
     members = await world.endpoints(1)
     served = routed(limited("plain", members, 2), dropping(limited("both", members, 2), ALL))
     await world.serve(served)
     await connected(world, "plain")
-    await require_failures(world, "both", why="everything is dropped")
+    await require_failures(world, "both", why="the drop share is 100 percent")
     served = routed(limited("plain", members, 2), limited("both", members, 2))
     await world.serve(served)
     there = AllServedBy(served.addresses())
-    why = "nothing is dropped any more"
+    why = "the update removed the drops"
     await world.rounds.require(there, lambda: calls_to(world, "both", 1), why=why)
     by_category = failed(world, "both")
     streams = Streams(world)

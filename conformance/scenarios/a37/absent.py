@@ -1,4 +1,4 @@
-"""A37, A74, A57: what is asked for and never sent does not exist after fifteen seconds."""
+"""A37, A74, A57: a requested resource that does not come does not exist after 15 s."""
 
 from functools import partial
 
@@ -28,13 +28,13 @@ from fake_control_plane import Kind
 from test_servers import Hold, Serve, ServerProxy
 
 DIRECT = "direct"
-"""A cluster that is missing, or whose endpoints are, to which a route leads."""
+"""A cluster of a route that is missing, or whose endpoints are missing."""
 
 NONE: Shape = {"none": "none-x none-y"}
-"""No cluster of this tree is sent."""
+"""A tree without any cluster."""
 
 SHARING: tuple[Shape, ...] = ({"one": "x b"}, {"top": "other d", "other": "x c"})
-"""Two aggregates over a leaf that is missing, one of them below a third."""
+"""Two aggregates that list a missing leaf; one of them is below a third aggregate."""
 
 CLAUSES = {
     "only-m": "A37-TROUBLE-02",
@@ -43,7 +43,7 @@ CLAUSES = {
     "one": "A74-CONFIG-04",
     "top": "A74-CONFIG-04",
 }
-"""By root, where texts do not differ in what becomes of a tree without one of its clusters."""
+"""The clause of each root for which all editions say the same."""
 
 
 @scenario(
@@ -74,9 +74,10 @@ async def test_clusters(world: World) -> None:
     absence=True,
 )
 async def test_endpoints(world: World) -> None:
-    """Only where x is first do requests have to wait for it: the rest is open (A37-TROUBLE-06).
+    """A leaf whose endpoints do not come within 15 s has none, so the client uses the next leaf.
 
-    When the leaves before x have failed, the client comes to x in the other places, too.
+    Requests must wait for x only where x is the first leaf; the text leaves the rest open
+    (A37-TROUBLE-06). In the other trees the client comes to x after the leaves before x failed.
     """
     planted = await deploy(world, *TREES, direct=(DIRECT,))
     missing = (*each_position("x"), DIRECT)
@@ -95,7 +96,11 @@ async def test_endpoints(world: World) -> None:
 
 @scenario("A37-TROUBLE-28", seconds=16, absence=True)
 async def test_service_name(world: World) -> None:
-    """The first leaf is in use when it gets another one, and stays so until that is missing."""
+    """A leaf whose new EDS service_name has no endpoints has none.
+
+    The leaf is in use when an update changes its service name, and stays in use until the client
+    knows that the new endpoints are missing.
+    """
     planted = await deploy(world, {"m": "x b"})
     await in_use(world, planted.served, "m")
     x = planted.served.get_cluster("x")
@@ -103,12 +108,12 @@ async def test_service_name(world: World) -> None:
     then = without_resources(with_clusters(planted.served, renamed), Kind.ENDPOINTS, "never-sent")
     count = round(timing.UNTIL_THEN / timing.PACE)
     meanwhile = await world.start([{TO: "m"}] * count, pace=timing.PACE)
-    await world.serve(then, unheard=True)  # Envoy says nothing before it uses the new name
+    await world.serve(then, unheard=True)  # Envoy does not ACK before it uses the new name.
     before = at_the_first(planted.served, "m")
     await world.check("A37-TROUBLE-28", await meanwhile.over(), before)
     await world.attempts.quiet_from_now(
         *planted.members["b"],
-        why="the leaf before it may be missing",
+        why="the endpoints of the leaf before it may be missing",
         seconds=timing.NO_SUCH_RESOURCE,
     )
     expected = at_the_first(then, "m")
@@ -118,7 +123,10 @@ async def test_service_name(world: World) -> None:
 
 @scenario("A74-CONFIG-03", seconds=33, absence=True)
 async def test_routes(world: World) -> None:
-    """The route to b leads to an aggregate then, of which a leaf is never sent."""
+    """The client uses new routes once it knows that a part of the new cluster does not exist.
+
+    An update leads the route of b to an aggregate with a leaf that is never sent.
+    """
     planted = await deploy(world, {"m": "x c"}, direct=("b",))
     lacks = without_resources(planted.served, Kind.CLUSTER, "x")
     before, after = (with_route(lacks, "b", to) for to in ("b", "m"))
@@ -137,6 +145,7 @@ async def test_routes(world: World) -> None:
 
 @scenario("A57-TIMER-03", seconds=17, absence=True)
 async def test_silent_stream(world: World) -> None:
+    """If a new stream does not send a resource that the client has, the client keeps using it."""
     planted = await deploy(world, {"m": "b c"})
     await in_use(world, planted.served, "m")
     world.plane.script.hold()
@@ -148,7 +157,10 @@ async def test_silent_stream(world: World) -> None:
 
 @scenario("A57-TIMER-04", seconds=20.5, absence=True)
 async def test_new_stream(world: World) -> None:
-    """Requests wait on over the end of the stream; a third of the time has passed by then."""
+    """On a new stream, the client restarts the timer of a resource that it does not have.
+
+    The stream ends after a third of the timer; requests continue to wait.
+    """
     planted = await deploy(world, {"m": "x b"})
     lacks = without_resources(planted.served, Kind.CLUSTER, "x")
     await world.serve(lacks)
@@ -164,7 +176,10 @@ async def test_new_stream(world: World) -> None:
 
 @scenario("A57-TIMER-02", seconds=18.5, absence=True)
 async def test_late_connection(world: World) -> None:
-    """Only then can the Listener be asked for; it is sent after another while."""
+    """The timer of a resource starts when its request is sent on a connected stream.
+
+    The connection comes late, and the Listener a while after it.
+    """
     planted = await deploy(world, direct=("b",))
     world.plane.script.hold(Kind.LISTENER)
     async with ServerProxy.before(world.plane.address, Hold()) as door:

@@ -1,4 +1,4 @@
-"""A37, CDS LB Policy Support and xds_cluster_resolver: trees that change while they are in use."""
+"""A37, CDS LB Policy Support and xds_cluster_resolver: updates of trees in use."""
 
 from functools import partial
 from typing import Any
@@ -32,21 +32,21 @@ from conformance.xds_config.trees import at_the_first, subscriptions_of, with_cl
 from fake_control_plane import Kind
 
 MEANWHILE = 60
-"""Requests from before an update until well after its ACK: 0.3 s, a tenth of it for the ACK."""
+"""Requests from before an update until well after its ACK: 0.3 s; the ACK takes 0.03 s."""
 
 ROOT = "m"
 
 FEW = 5
-"""Open requests that a limit allows: more than are made at once to see whether a tree serves."""
+"""A limit of open requests, above the number of requests that check whether a tree serves."""
 
 
 async def arrange(world: World, *shapes: Shape, direct: tuple[str, ...] = ()) -> list[XdsConfig]:
-    """What is served for each of these shapes of one tree; none at all: the root is a leaf.
+    """Return a config for each shape of a tree; in an empty shape the root is a leaf.
 
     Args:
-        world: of the scenario.
-        shapes: clusters of one name have the same endpoint wherever they are leaves.
-        direct: leaves to which routes lead as well.
+        world: the scenario's world.
+        shapes: a cluster has the same endpoint in each shape in which it is a leaf.
+        direct: leaves that are also targets of routes.
     """
     if any(map(is_nested, shapes)):
         world.checks.require("A37-TREE-02")
@@ -63,14 +63,14 @@ async def arrange(world: World, *shapes: Shape, direct: tuple[str, ...] = ()) ->
 
 
 def is_nested(shape: Shape) -> bool:
-    """Whether an aggregate of this tree lists another one."""
+    """Return whether an aggregate of this tree lists another aggregate."""
     return any(below in shape for names in shape.values() for below in names.split())
 
 
 async def check_nesting(world: World, *shapes: Shape) -> None:
-    """Judge that trees like these which are nested are used in their order, before any changes.
+    """Check that the client uses nested trees in their order, before any update.
 
-    A client that has another order fails by that alone: what the scenario is about rests on it.
+    The rest of the scenario depends on that order, so a client with another order fails here.
     """
     trees = [
         prefixed(shape, f"like-{place}") for place, shape in enumerate(shapes) if is_nested(shape)
@@ -83,14 +83,14 @@ async def check_nesting(world: World, *shapes: Shape) -> None:
 
 
 async def check_use(world: World, clause: str, served: XdsConfig, *roots: str) -> None:
-    """Whether requests to these roots, or the only one, soon go by what is served now."""
+    """Check that requests to these roots (by default the only one) soon follow the config."""
     for root in roots or (ROOT,):
         expected, calls = at_the_first(served, root), partial(calls_to, world, root)
         await world.check(clause, await world.eventually(expected, calls), expected)
 
 
 def nested(name: str, clause: str, before: Shape, after: Shape) -> Any:
-    """A row whose tree is nested before the update or after it."""
+    """Return a row whose tree is nested before or after the update."""
     return pytest.param(clause, before, after, id=name, marks=scenario(clause, "A37-TREE-02"))
 
 
@@ -115,7 +115,10 @@ def nested(name: str, clause: str, before: Shape, after: Shape) -> Any:
     ],
 )
 async def test_change(world: World, clause: str, before: Shape, after: Shape) -> None:
-    """Requests are made all the while, and none may fail: neither those nor what sees the end."""
+    """After an update changes a tree, requests follow the new tree, and none fails meanwhile.
+
+    Requests run from before the update until after it.
+    """
     first, then = await arrange(world, before, after)
     await in_use(world, first, ROOT)
     headers = [{**session, TO: ROOT} for session in world.sessions(MEANWHILE)]
@@ -127,6 +130,7 @@ async def test_change(world: World, clause: str, before: Shape, after: Shape) ->
 
 @scenario("A37-TREE-25")
 async def test_last_comes(world: World) -> None:
+    """If an update adds a cluster to an aggregate, the client uses it at its position."""
     planted = await deploy(world, {"m": "a b"}, direct=("z",))
     first = replace(planted.served, routes=planted.served.routes[:1])
     await in_use(world, first, ROOT)
@@ -148,13 +152,16 @@ LEFT: dict[str, tuple[Shape, Shape]] = {
     "leaves-of-what-is-eds-now": (DEEP, {"m": "n b"}),
     "endpoints-of-what-is-an-aggregate-now": ({"m": "n b"}, {"m": "n b", "n": "z a"}),
 }
-"""Trees that lose something."""
+"""Trees that lose clusters, before and after the update."""
 
 
 @scenario("A37-TREE-02", "A37-TREE-27", "A37-TREE-28")
 @pytest.mark.parametrize(("before", "after"), LEFT.values(), ids=LEFT)
 async def test_what_left_the_tree(world: World, before: Shape, after: Shape) -> None:
-    """What goes, goes with all below it, but for the leaf to which a route leads as well."""
+    """The client unsubscribes from clusters that left the tree, except from those still in use.
+
+    A route uses the leaf a.
+    """
     first, then = await arrange(world, before, after, direct=("a",))
     await in_use(world, first, "m", "a")
     since = world.control.mark
@@ -174,7 +181,7 @@ USES: dict[str, tuple[tuple[Shape, ...], tuple[str, ...]]] = {
     "route-and-aggregate": (({"a": "b c"},), ("b",)),
     "two-aggregates": (({"a": "b c"}, {"z": "b x"}), ()),
 }
-"""Trees that have the leaf b first, and routes to it alone."""
+"""Trees whose first leaf is b, and direct routes to b."""
 
 
 @scenario("A37-TREE-11", "A37-TREE-15")
@@ -182,6 +189,7 @@ USES: dict[str, tuple[tuple[Shape, ...], tuple[str, ...]]] = {
 async def test_service_name_for_all(
     world: World, shapes: tuple[Shape, ...], direct: tuple[str, ...]
 ) -> None:
+    """An update of a Cluster takes effect in all routes and aggregates that use it."""
     planted = await deploy(world, *shapes, direct=direct)
     roots = (*(next(iter(shape)) for shape in shapes), *direct)
     await world.serve(planted.served)
@@ -198,6 +206,7 @@ async def test_service_name_for_all(
 async def test_endpoints_for_all(
     world: World, shapes: tuple[Shape, ...], direct: tuple[str, ...]
 ) -> None:
+    """An update of endpoints takes effect in all routes and aggregates that use their cluster."""
     planted = await deploy(world, *shapes, direct=direct)
     roots = (*(next(iter(shape)) for shape in shapes), *direct)
     await world.serve(planted.served)
@@ -210,6 +219,7 @@ async def test_endpoints_for_all(
 
 @scenario("A37-TREE-33")
 async def test_other_service_name(world: World) -> None:
+    """If an update changes the EDS service_name of a leaf, the new endpoints take its place."""
     (first,) = await arrange(world, {"m": "b a"})
     await in_use(world, first, ROOT)
     renamed = leaf("b", await world.endpoints(1)).known_as("another")
@@ -223,15 +233,17 @@ async def test_other_service_name(world: World) -> None:
 @scenario("A37-TREE-32", seconds=0.8)
 @pytest.mark.parametrize("late", [Kind.CLUSTER, Kind.ENDPOINTS], ids=lambda kind: kind.value)
 async def test_new_one_is_late(world: World, late: Kind) -> None:
-    """The leaf behind the late one is new, too: who used what has come would be seen there.
+    """While resources of a changed tree are missing, the client uses the old tree.
 
-    Whether its endpoints are asked for before all Clusters have come is not stated.
+    The leaf after the late one is new as well: a client that uses only what has come would send
+    requests there. The text does not say whether the client requests its endpoints before all
+    Clusters came.
     """
     first, then = await arrange(world, {"m": "b"}, {"m": "a c"})
     await in_use(world, first, ROOT)
     await world.serve(replace(then, unsent=((late, "a"),)), unheard=True)
     await require_subscribed(world, late, then)
-    await world.attempts.quiet_from_now(why="what the list begins with has not come")
+    await world.attempts.quiet_from_now(why="a resource of the first leaf has not come")
     await world.check("A37-TREE-32", await calls_to(world, ROOT), at_the_first(first, ROOT))
     await world.serve(then)
     await check_use(world, "A37-TREE-32", then)
@@ -239,9 +251,10 @@ async def test_new_one_is_late(world: World, late: Kind) -> None:
 
 @scenario("A37-TREE-34", needs=("kept_open",), seconds=2, waits=True)
 async def test_one_service_name_for_two(world: World) -> None:
-    """Of the first leaf five requests may be open at a time, of the other any usual number.
+    """Two clusters with the same EDS service_name are separate leaves.
 
-    All have lrs_server: whether that of a leaf counts or its aggregate's is not stated.
+    The first leaf has a limit of five open requests, the other has the default. Leaves and
+    aggregate have lrs_server, because the text does not state which one applies.
     """
     (both,) = await arrange(world, {"m": "b a"})
     b, a = (

@@ -1,4 +1,4 @@
-"""A53, A88: what server features make of resources that are deleted, refused or never sent."""
+"""A53, A88: server features and resources that are deleted, rejected or never sent."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ GONE = (*each_position("x"), DIRECT)
 
 
 async def at_x(world: World) -> tuple[Deployment, tuple[str, ...]]:
-    """Each tree in use at its leaf x, as those before it have failed; the endpoints that have."""
+    """Bring each tree into use at its leaf x; return the trees and the failed endpoints."""
     modes = dict.fromkeys(BEFORE_X, (Close(),))
     planted = await deploy(world, *TREES, direct=(BESIDE, DIRECT), modes=modes)
     failed = planted.of(*BEFORE_X)
@@ -57,7 +57,7 @@ async def at_x(world: World) -> tuple[Deployment, tuple[str, ...]]:
 
 
 async def moved(world: World, served: XdsConfig, *names: str) -> XdsConfig:
-    """The same, but the Clusters of these names lead to other endpoints, of other names."""
+    """Return the config with new endpoints and new EDS service names for these Clusters."""
     places = [with_endpoints(address) for address in await world.addresses(len(names))]
     return with_clusters(
         served,
@@ -70,7 +70,11 @@ async def moved(world: World, served: XdsConfig, *names: str) -> XdsConfig:
 
 @scenario("A53-DEL-01", "A53-DEL-02", bootstrap=with_features(KEEPS_DELETED))
 async def test_deletion_ignored(world: World) -> None:
-    """Another Cluster changes after it: when that is in use, the deletion has been taken in."""
+    """With ignore_resource_deletion the client continues to use a deleted Cluster.
+
+    After the deletion another Cluster changes: once the change is in use, the client has processed
+    the deletion.
+    """
     planted, failed = await at_x(world)
     await world.control.delete(Kind.CLUSTER, *GONE)
     later = await moved(world, planted.served, BESIDE)
@@ -82,7 +86,7 @@ async def test_deletion_ignored(world: World) -> None:
 
 
 def by(clause: str, *features: str) -> Any:
-    """A row of the table, whose control plane has these features."""
+    """Return a row of the table whose control plane has these server features."""
     marks = scenario(clause, bootstrap=with_features(*features))
     return pytest.param(clause, id="+".join(features), marks=marks)
 
@@ -93,7 +97,10 @@ def by(clause: str, *features: str) -> Any:
     [by("A88-DATA-01", FAILS_ON_DATA), by("A88-DATA-04", FAILS_ON_DATA, KEEPS_DELETED)],
 )
 async def test_deletion_heeded(world: World, clause: str) -> None:
-    """What becomes of a tree is as where its cluster was never sent."""
+    """With fail_on_data_errors the client does not use a deleted Cluster.
+
+    The tree behaves as if the Cluster had never been sent.
+    """
     planted, failed = await at_x(world)
     lacks = without_resources(planted.served, Kind.CLUSTER, *GONE)
     await world.serve(lacks)
@@ -108,6 +115,7 @@ async def test_deletion_heeded(world: World, clause: str) -> None:
 
 @scenario("A88-DATA-02", bootstrap=with_features(FAILS_ON_DATA))
 async def test_cluster_refused(world: World) -> None:
+    """With fail_on_data_errors the client does not use a Cluster whose update it rejected."""
     well = (await deploy(world, direct=(DIRECT,))).served
     await in_use(world, well, DIRECT)
     await require_rejected(world, Kind.CLUSTER, rejected_cluster(well.get_cluster(DIRECT)))
@@ -120,6 +128,7 @@ async def test_cluster_refused(world: World) -> None:
 
 @scenario("A88-DATA-03", bootstrap=with_features(FAILS_ON_DATA))
 async def test_endpoints_refused(world: World) -> None:
+    """With fail_on_data_errors the client does not use endpoints whose update it rejected."""
     well = (await deploy(world, {"m": "x b"}, direct=(DIRECT,))).served
     names, roots = ("x", DIRECT), ("m", DIRECT)
     await in_use(world, well, *roots)
@@ -141,7 +150,10 @@ async def test_endpoints_refused(world: World) -> None:
     bootstrap=with_features(KEEPS_DELETED, WAITS_LONGER),
 )
 async def test_cluster_never_sent(world: World) -> None:
-    """Of two features one changes nothing, and the other the time alone."""
+    """With resource_timer_is_transient_error, a Cluster that does not come is missing after 30 s.
+
+    The other server feature, ignore_resource_deletion, has no effect on it.
+    """
     planted = await deploy(world, direct=(DIRECT,))
     lacks = without_resources(planted.served, Kind.CLUSTER, DIRECT)
     await world.serve(lacks)
@@ -153,6 +165,7 @@ async def test_cluster_never_sent(world: World) -> None:
 
 @scenario("A88-TIMER-01", seconds=31.5, absence=True, bootstrap=with_features(WAITS_LONGER))
 async def test_endpoints_never_sent(world: World) -> None:
+    """With resource_timer_is_transient_error, endpoints that do not come are missing after 30 s."""
     planted = await deploy(world, {"m": "x b"})
     lacks = without_resources(planted.served, Kind.ENDPOINTS, "x")
     await world.serve(lacks)
@@ -163,6 +176,6 @@ async def test_endpoints_never_sent(world: World) -> None:
 
 
 async def check_long_time(world: World, kind: Kind, name: str, calls: PendingCalls) -> None:
-    """How long requests wait for what is never sent."""
+    """Check how long requests wait for a resource that is never sent."""
     time = TWICE_THE_TIME
     await check_time(world, kind, (name,), (calls,), clause="A88-TIMER-01", time=time)

@@ -1,4 +1,4 @@
-"""A37, Logical DNS: which name is asked for, and what its answers mean for requests."""
+"""A37, Logical DNS: the name that the client resolves, and how answers affect requests."""
 
 import asyncio
 from collections.abc import Mapping
@@ -53,10 +53,10 @@ from test_servers import Answer, NameRecords, NoSuchName, ServerFailure, Silence
 from test_servers import BackendEndpoint as Member
 
 MEANWHILE: Final = 100
-"""Requests that are made while an update is taken up."""
+"""Requests during an update."""
 
 DECOY: Final = "decoy.xdspec.test"
-"""Stands wherever a name may stand that is not the one to be resolved."""
+"""A name in every field whose name the client must not resolve."""
 
 NO_TIME: Final = (
     'grpc_config=[{"serviceConfig": {"methodConfig": [{"name": [{}], "timeout": "0s"}]}}]'
@@ -71,7 +71,11 @@ MORE_NAMES: Final = ClusterVariant(
 
 @scenario("A37-DNS-01", "A37-DNS-05", "A37-DNS-06", seconds=1)
 async def test_name_and_port(world: World) -> None:
-    """The name of the Cluster, or what else DNS has, leads to another endpoint, or to a timeout."""
+    """The client resolves the address of the endpoint in load_assignment, by address queries only.
+
+    The name of the Cluster, and DNS records of other types, lead to another endpoint or to a
+    timeout of zero.
+    """
     right, wrong = await world.registry.of_one_port("127.0.0.2", "127.0.0.3")
     asked = host("right")
     names: Mapping[str, Answer] = {
@@ -86,7 +90,7 @@ async def test_name_and_port(world: World) -> None:
     calls = await calls_to(world, DECOY, 10, deadline=timing.COLD_CALL)
     for clause in ("A37-DNS-01", "A37-DNS-05", "A37-DNS-06"):
         await world.check(clause, calls, AllServedBy((right.address,)))
-    why = "the name of the Cluster was resolved, and its address is used"
+    why = "the client resolves the name of the Cluster and uses its address"
     await world.check("A37-DNS-01", await world.attempts.quiet(wrong, why=why), NoAttempts())
     seen = world.names.asked()
     await world.check("A37-DNS-01", seen, Resolves((asked,)))
@@ -96,7 +100,10 @@ async def test_name_and_port(world: World) -> None:
 
 @scenario("A37-DNS-02", seconds=1)
 async def test_service_name(world: World) -> None:
-    """It and the name of the load_assignment lead to another endpoint."""
+    """The client does not subscribe to endpoints of a LOGICAL_DNS cluster with a service_name.
+
+    The service_name and the name of the load_assignment lead to another endpoint.
+    """
     right, wrong = await world.registry.of_one_port("127.0.0.2", "127.0.0.3")
     await world.names.begin(
         {host("m"): NameRecords((right.host,)), DECOY: NameRecords((wrong.host,))}
@@ -127,9 +134,10 @@ TROUBLES: Final = {
 )
 @scenario("A37-DNS-07", "A37-DNS-08", "A37-DNS-28", seconds=27, resolutions=True)
 async def test_unresolved(world: World, trouble: Answer, later: str) -> None:
-    """The leaf x in each place of a tree, and a cluster of a route. In the end it can be resolved.
+    """A name that does not resolve counts as a leaf without endpoints.
 
-    Of who waits instead of failing nothing more is asked.
+    The name belongs to a leaf in each position of a tree, and to a cluster of a route. At the end
+    it resolves; a client whose requests waited instead of failing is not judged by that.
     """
     bad = (*each_position("x"), ALONE)
     planted = named(await deploy(world, *TREES, direct=(ALONE,)), *bad)
@@ -164,7 +172,10 @@ async def test_unresolved(world: World, trouble: Answer, later: str) -> None:
 
 @scenario("A37-DNS-12", needs=("metadata",), seconds=1)
 async def test_name_that_changes(world: World) -> None:
-    """First another name at the same port, then the same name at another port."""
+    """If an update changes the name or the port of a LOGICAL_DNS cluster, the client uses the new.
+
+    The first update changes the name, the second one the port.
+    """
     first, second = await world.registry.of_one_port("127.0.0.2", "127.0.0.3")
     (third,) = await world.registry.of_one_port("127.0.0.3")
     await world.names.begin(
@@ -206,9 +217,11 @@ POLICIES: Final[Mapping[str, Policy]] = {"turns": RoundRobin(), "ring": RingHash
 
 @scenario("A37-DNS-03", "A37-DNS-04", seconds=2.5, waits=True)
 async def test_several_addresses(world: World) -> None:
-    """Under each policy, as the cluster of a route and below an aggregate; one address is lost.
+    """All addresses of a name are one priority with one endpoint or pick_first.
 
-    All have lrs_server: whether that of a leaf counts or its aggregate's is not stated.
+    The cluster is the target of a route and a leaf of an aggregate, under each policy. The address
+    in use fails. Leaves and aggregates have lrs_server, because the text does not state which one
+    applies.
     """
     await world.names.begin({host("several"): NameRecords(ADDRESSES)})
     members, leaves = dict[str, Member](), list[Cluster]()

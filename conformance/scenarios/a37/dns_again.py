@@ -1,4 +1,4 @@
-"""A37, Priority Policy Reresolution Handling: when names of LOGICAL_DNS are resolved again."""
+"""A37, Priority Policy Reresolution Handling: when a client resolves LOGICAL_DNS names again."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -30,31 +30,33 @@ from test_servers import Answer, Close, NameRecords, NoSuchName, Refuse, ServerF
 
 @scenario("A37-DNS-11", seconds=34, resolutions=True)
 async def test_failing_eds(world: World) -> None:
-    """The leaf c stands behind one of EDS, whose endpoint fails all the while.
+    """The client does not resolve a LOGICAL_DNS leaf again because an EDS leaf fails.
 
-    What its name resolves to may be kept for long, so that its age is no reason to ask again.
+    The endpoint of the EDS leaf z keeps failing; the LOGICAL_DNS leaf c comes after z. The answer
+    for c has a long TTL, so that its age is no reason to resolve the name again.
     """
     planted = named(await deploy(world, {"m": "z c"}, modes={"z": [Close()]}), "c")
     await world.names.begin(kept_long(known(planted, "c")))
     behind = at_the_first(planted.served, "m", planted.of("z"))
     calls = partial(calls_to, world, "m")
     await world.serve(planted.served)
-    await world.rounds.require(behind, calls, why="its name can be resolved")
-    why = "the endpoint of a leaf of EDS fails again and again"
+    await world.rounds.require(behind, calls, why="the name of the second leaf resolves")
+    why = "the endpoint of an EDS leaf keeps failing"
     seen = await world.names.quiet(why=why, seconds=world.resolutions.apart)
     await world.check("A37-DNS-11", seen, Resolves(()))
     await world.check("A37-DNS-11", await calls(), behind)
 
 
-# What the name server says at last of the name of a leaf.
+# The last answer of the name server for the name of each leaf.
 LATER: Final[Mapping[str, Answer]] = {"b": ServerFailure(), "d": NoSuchName()}
 
 
 @scenario("A37-DNS-09", "A37-DNS-10", "A37-DNS-29", "A74-CONFIG-07", seconds=40, resolutions=True)
 async def test_lost_connection(world: World) -> None:
-    """First a is lost, and its name has moved; then b and d, of whose names none is found by then.
+    """If connections of a LOGICAL_DNS cluster are lost, the client resolves its name again.
 
-    The endpoints of these serve all the while. Either has the client ask for all names.
+    First the client loses the connection of a, whose name has a new address. Then it loses those of
+    b and d, whose names no longer resolve, although their endpoints keep serving.
     """
     planted = named(await deploy(world, direct=("b", "c", "d")), "b", "c", "d")
     before, after = await world.registry.of_one_port("127.0.0.2", "127.0.0.3")
@@ -63,7 +65,7 @@ async def test_lost_connection(world: World) -> None:
     a = leaf("a", discovery=by_name("a", before))
     roots = ("a", "b", "c", "d")
     await in_use(world, aggregate_config(roots, (*planted.served.clusters, a)), *roots)
-    await world.names.quiet(why="the least time has to pass", seconds=world.resolutions.apart)
+    await world.names.quiet(why="clients limit queries", seconds=world.resolutions.apart)
     beyond = world.names.mark
     world.names.set(host("a"), NameRecords((after.host,)))
     for name, answer in LATER.items():
@@ -74,8 +76,8 @@ async def test_lost_connection(world: World) -> None:
     await world.check("A37-DNS-10", calls, moved)
     again = Resolves(tuple(names))
     seen = await world.names.asked_until(again, beyond=beyond, within=timing.EVENT)
-    if not fits(again, seen):  # the last that one was resolved by may be a cache, which none sees
-        await world.names.quiet(why="the least time has to pass", seconds=world.resolutions.apart)
+    if not fits(again, seen):  # A cache may have answered, which the name server does not see.
+        await world.names.quiet(why="clients limit queries", seconds=world.resolutions.apart)
     for name in LATER:
         await planted.members[name][0].kill()
     seen = await world.names.asked_until(again, beyond=beyond, within=timing.EVENT)
@@ -88,25 +90,30 @@ async def test_lost_connection(world: World) -> None:
 
 
 async def asked_again(world: World, name: str, kept: Expectation, *, beyond: int) -> Calls:
-    """Calls to a leaf after its name was asked for again, once they fit and go on so."""
+    """Return calls to a leaf after the client resolved its name again, once they stay as expected.
+
+    Raises:
+        Unsupported: the client does not resolve the name again.
+    """
     if not await world.names.asked_again(host(name), beyond=beyond, within=timing.ATTEMPT):
-        raise Unsupported("it asks for no name again, so no answer to that can fail")
+        raise Unsupported("it does not resolve the name again, so no answer can fail")
     return await world.rounds.eventually_stable(kept, partial(calls_to, world, name))
 
 
 @scenario("A37-DNS-10", seconds=45, resolutions=True)
 async def test_refused_connection(world: World) -> None:
-    """Nobody has ever listened at the first address; then the name moves.
+    """If connections of a LOGICAL_DNS cluster are refused, the client resolves its name again.
 
-    A client may ask again when the least time has passed, or by the next attempt after that, and
-    connect to what it is told at once, or after the backoff of that attempt.
+    The first address refuses every connection; then the name gets a new address. A client may
+    resolve again after the least time between two queries, or at the next attempt after that. It
+    may connect to the new address at once, or after the backoff of that attempt.
     """
     before, after = await world.registry.of_one_port("127.0.0.2", "127.0.0.3")
     await before.set_mode(Refuse())
     await world.names.begin({host("a"): NameRecords((before.host,))})
     await world.serve(aggregate_config(("a",), (leaf("a", discovery=by_name("a", before)),)))
     calls = partial(calls_to, world, "a")
-    await world.rounds.require(FAILS, calls, why="nobody listens at the address of its name")
+    await world.rounds.require(FAILS, calls, why="the address of its name refuses connections")
     beyond = world.names.mark
     world.names.set(host("a"), NameRecords((after.host,)))
     backoff = world.resolutions.retried

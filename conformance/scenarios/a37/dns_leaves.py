@@ -1,6 +1,6 @@
-"""A37, Logical DNS: such a cluster among others, its limit, and what it never drops.
+"""A37, Logical DNS: LOGICAL_DNS clusters as leaves, their limit, and requests they never drop.
 
-Their names are addresses, which any resolver knows.
+Their names are IP addresses, which any resolver accepts.
 """
 
 from typing import Final
@@ -29,7 +29,7 @@ from conformance.xds_config.variants import ClusterVariant
 
 @scenario("A37-DNS-15")
 async def test_names_that_are_known(world: World) -> None:
-    """Localhost and an address, each as the cluster of a route."""
+    """The client accepts localhost and IP addresses as names."""
     members = await world.endpoints(2)
     hosts = ("localhost", "127.0.0.1")
     leaves = [
@@ -43,7 +43,10 @@ async def test_names_that_are_known(world: World) -> None:
 
 @scenario("A37-DNS-13", seconds=1)
 async def test_places(world: World) -> None:
-    """What stands before x fails, then x does, and in the end the others serve again."""
+    """The client uses a LOGICAL_DNS cluster at its position among the leaves.
+
+    The leaves before x fail, then x fails, and at the end the others serve again.
+    """
     planted = await deploy(world, *TREES, by_dns=each_position("x"))
     served = planted.served
     await world.serve(served)
@@ -58,6 +61,7 @@ async def test_places(world: World) -> None:
 
 @scenario("A37-DNS-14", needs=("kept_open",))
 async def test_limit(world: World) -> None:
+    """The client enforces the limit of a LOGICAL_DNS cluster."""
     (member,) = await world.endpoints(1)
     cluster = replace(limited("m", [member], 3), discovery=LogicalDns(member.address))
     served = aggregate_config(("m",), (cluster,))
@@ -68,14 +72,18 @@ async def test_limit(world: World) -> None:
 
 
 def service(name: str) -> ClusterVariant:
-    """A service name, which counts for clusters of EDS only."""
+    """Return a variant with an EDS service name, which a client must ignore for LOGICAL_DNS."""
     more = f"eds_cluster_config {{ eds_config {{ ads {{}} }} service_name: '{name}' }}"
     return ClusterVariant("A37-DNS-14", more)
 
 
 @scenario("A37-DNS-14", needs=("kept_open",))
 async def test_limit_of_one_count(world: World) -> None:
-    """With streams open, an update changes the name, and a service name, and allows one more."""
+    """The client counts requests to a LOGICAL_DNS cluster together, whatever its DNS name.
+
+    While streams are open, an update changes the DNS name and the service name, and raises the
+    limit by one.
+    """
     before, after = (
         replace(limited("m", [member], limit), discovery=LogicalDns(member.address))
         for member, limit in zip(await world.endpoints(2), (3, 4), strict=True)
@@ -100,6 +108,7 @@ EVERYTHING: Final = ClusterVariant(
 
 @scenario("A37-DNS-17")
 async def test_no_drops(world: World) -> None:
+    """The client does not drop requests to a LOGICAL_DNS cluster."""
     (member,) = await world.endpoints(1)
     served = aggregate_config(("m",), (leaf("m", discovery=LogicalDns(member.address)),))
     await world.serve(with_raw_clusters(served, EVERYTHING.of(served.cluster())))

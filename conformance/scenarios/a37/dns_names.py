@@ -1,4 +1,4 @@
-"""A37, Logical DNS: updates to names that are none, or may be none, or that nobody can resolve."""
+"""A37, Logical DNS: updates to odd or unresolvable names."""
 
 from collections.abc import Collection
 from functools import partial
@@ -30,7 +30,7 @@ from test_servers import Answer, NameRecords, NoSuchName, ServerFailure, Silence
 ALONE = "alone"
 
 TOO_LONG = ".".join(["a" * 49] * 4 + ["b" * 54])
-"""Of 254 characters, one more than a name may have (RFC 1035, 2.3.4); its labels are not."""
+"""A name of 254 characters, one above the limit; its labels are valid (RFC 1035, 2.3.4)."""
 
 
 @scenario("A37-DNS-23", AFTERWARDS, seconds=2, waits=True)
@@ -44,9 +44,11 @@ TOO_LONG = ".".join(["a" * 49] * 4 + ["b" * 54])
     ],
 )
 async def test_name(world: World, clause: str, name: str, at: str) -> None:
-    """An update gives it to the cluster of a route and the second leaf of a tree; then a good one.
+    """A leaf with an odd name does not affect the other leaves.
 
-    In the end the first leaf fails; Envoy goes on to the next by the health of endpoints alone.
+    An update sets the name in the cluster of a route and in the second leaf of a tree; another
+    update sets a valid name. At the end the first leaf fails. Envoy does not use the next leaf
+    then, because it fails over by health status only.
     """
     (member,) = await world.registry.of_one_port(at)
     await world.names.begin({name: NameRecords((at,))})
@@ -88,9 +90,10 @@ NEW = host("new")
     ],
 )
 async def test_new_name(world: World, trouble: Answer) -> None:
-    """An update gives it to the first leaf of a tree and the cluster of a route; then the old one.
+    """A leaf whose new name does not resolve has no endpoints, so the client uses the next leaf.
 
-    The old names are known all the while, and the endpoints there serve.
+    An update sets the name in the first leaf of a tree and in the cluster of a route; another
+    update restores the old name. The old names keep resolving, and their endpoints serve.
     """
     planted = named(await deploy(world, {"m": "x c"}, direct=(ALONE,)), "x", ALONE)
     before = planted.served
@@ -124,13 +127,13 @@ async def test_new_name(world: World, trouble: Answer) -> None:
 
 
 def led(served: XdsConfig, to: LogicalDns) -> list[Cluster]:
-    """The clusters that a name is given to, with it."""
+    """Return the clusters under test with this DNS name."""
     return [replace(served.get_cluster(name), discovery=to) for name in ("y", ALONE)]
 
 
 async def check_use(
     world: World, clause: str, served: XdsConfig, root: str, failed: Collection[str] = ()
 ) -> None:
-    """The clause by whether requests to a root soon go by what is served, and go on so."""
+    """Check that requests to a root soon follow the config, and continue to."""
     expected, calls = at_the_first(served, root, failed), partial(calls_to, world, root)
     await world.check(clause, await world.rounds.eventually_stable(expected, calls), expected)

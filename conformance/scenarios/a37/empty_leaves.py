@@ -1,4 +1,4 @@
-"""A37: leaves whose endpoints resource is there, and has nothing that could be used."""
+"""A37: leaves whose endpoints resource has no usable endpoint."""
 
 from functools import partial
 
@@ -42,9 +42,10 @@ AT_ONCE = Duration(most=timing.FAR_FROM_FAILOVER, allowance=timing.BELIEVED)
 )
 @scenario("A37-TROUBLE-24", "A37-TROUBLE-27", "A37-TROUBLE-32", "A37-TROUBLE-35")
 async def test_without_endpoints(world: World, clause: str, trouble: ClusterChange) -> None:
-    """First x alone is in trouble, then b as well, then every leaf, and in the end none.
+    """The client leaves a leaf without usable endpoints at once, and uses the next leaf.
 
-    There are four priorities in x, each with an endpoint.
+    First x has no usable endpoint, then b as well, then every leaf, and at the end all leaves have
+    endpoints again. The leaf x has four priorities with an endpoint each.
     """
     planted = await deploy(
         world, *TREES, direct=(BESIDE,), modes=dict.fromkeys(each_position("x"), [Serve()] * 4)
@@ -60,7 +61,7 @@ async def test_without_endpoints(world: World, clause: str, trouble: ClusterChan
     (behind,) = planted.members["first-b"]
     tried = await world.attempts.require_one(behind, why="the leaf before it has no endpoints")
     took = world.clock.elapsed(
-        "the endpoints are known", min(known, tried.at), "the attempt at the next leaf", tried.at
+        "the endpoints came", min(known, tried.at), "the attempt at the next leaf", tried.at
     )
     await world.check("A37-TROUBLE-24", took, AT_ONCE)
     fewer = with_clusters_changed(begun, trouble, *each_position("b"))
@@ -75,6 +76,7 @@ async def test_without_endpoints(world: World, clause: str, trouble: ClusterChan
 
 @scenario("A37-TROUBLE-33", "A37-TROUBLE-34", needs=("watch", "wait_for_ready"))
 async def test_state_without_endpoints(world: World) -> None:
+    """A tree without endpoints is in TRANSIENT_FAILURE, and wait_for_ready requests wait."""
     planted = await deploy(world, {"m": "b c"})
     well = planted.served
     await world.serve(with_clusters_changed(well, without_localities, "b", "c"))

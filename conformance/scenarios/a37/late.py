@@ -23,7 +23,7 @@ WAITS = EndsWith("DEADLINE_EXCEEDED")
 
 
 async def held_back(world: World, kind: Kind, lacks: XdsConfig, *roots: str) -> list[PendingCalls]:
-    """Requests to each root, once the client has asked for all that there is of this kind."""
+    """Start requests to each root; wait until the client has subscribed to all of this kind."""
     await world.serve(lacks)
     waiting = [await world.start([{TO: root}] * 3) for root in roots]
     await require_subscribed(world, kind, lacks)
@@ -33,7 +33,10 @@ async def held_back(world: World, kind: Kind, lacks: XdsConfig, *roots: str) -> 
 @scenario("A37-TROUBLE-04", seconds=1)
 @pytest.mark.parametrize("made", POSITIONS.values(), ids=POSITIONS)
 async def test_clusters(world: World, made: str) -> None:
-    """The tree is alone: by A74 one that is not known would keep all others waiting, too."""
+    """While a cluster of the tree may still come, requests wait.
+
+    There is no other tree, because by A74 all routes wait for the missing cluster.
+    """
     planted = await deploy(world, {"m": made})
     lacks = without_resources(planted.served, Kind.CLUSTER, "x")
     (waiting,) = await held_back(world, Kind.CLUSTER, lacks, "m")
@@ -46,12 +49,15 @@ async def test_clusters(world: World, made: str) -> None:
 
 @scenario("A37-TROUBLE-05", seconds=1)
 async def test_endpoints_of_the_first_leaf(world: World) -> None:
+    """While the endpoints of the first leaf may still come, requests wait."""
     planted = await deploy(world, {"m": "x b"})
     lacks = without_resources(planted.served, Kind.ENDPOINTS, "x")
     (waiting,) = await held_back(world, Kind.ENDPOINTS, lacks, "m")
     calls = await calls_to(world, "m", deadline=timing.SEVERAL_MOMENTS)
     await world.check("A37-TROUBLE-05", calls, WAITS)
-    behind = await world.attempts.quiet(*planted.members["b"], why="the first may come yet")
+    behind = await world.attempts.quiet(
+        *planted.members["b"], why="the endpoints of the first leaf may still come"
+    )
     await world.check("A37-TROUBLE-05", behind, NoAttempts())
     await world.serve(planted.served)
     expected = at_the_first(planted.served, "m")
@@ -60,6 +66,7 @@ async def test_endpoints_of_the_first_leaf(world: World) -> None:
 
 @scenario("A37-TROUBLE-06", seconds=1)
 async def test_endpoints_of_the_last_leaf(world: World) -> None:
+    """The endpoints of the last leaf may still come: the first serves (A37), or waits (A74)."""
     planted = await deploy(world, {"m": "b x"})
     lacks = without_resources(planted.served, Kind.ENDPOINTS, "x")
     (waiting,) = await held_back(world, Kind.ENDPOINTS, lacks, "m")
@@ -74,7 +81,10 @@ async def test_endpoints_of_the_last_leaf(world: World) -> None:
 
 @scenario("A74-CONFIG-01", seconds=1)
 async def test_endpoints_of_another_route(world: World) -> None:
-    """Of two routes, those of one have come."""
+    """No request of the channel is sent until all resources that the routes need came.
+
+    Only one of the two routes has its endpoints.
+    """
     planted = await deploy(world, direct=("b", "x"))
     lacks = without_resources(planted.served, Kind.ENDPOINTS, "x")
     roots = ("b", "x")
@@ -89,7 +99,10 @@ async def test_endpoints_of_another_route(world: World) -> None:
 
 @scenario("A74-CONFIG-02")
 async def test_routes_to_what_is_late(world: World) -> None:
-    """The route to b leads to an aggregate then, of which the endpoints of a leaf are held back."""
+    """The client does not use routes to a new cluster before its resources came.
+
+    An update leads the route of b to an aggregate; the endpoints of one of its leaves are late.
+    """
     planted = await deploy(world, {"m": "x c"}, direct=("b",))
     way = [{TO: "b"}] * 3
     lacks = without_resources(planted.served, Kind.ENDPOINTS, "x")
@@ -100,7 +113,7 @@ async def test_routes_to_what_is_late(world: World) -> None:
     await world.serve(with_route(lacks, "b", "m"))
     for _ in range(5):
         await world.check("A74-CONFIG-02", await world.call(way), at_b)
-        await world.attempts.quiet_from_now(why="something of the new cluster has not come")
+        await world.attempts.quiet_from_now(why="a resource of the new cluster has not come")
     after = with_route(planted.served, "b", "m")
     await world.serve(after)
     at_m = at_the_first(after, "m")

@@ -1,4 +1,4 @@
-"""A37, xds_cluster_impl: requests that the endpoints resource of a leaf has dropped."""
+"""A37, xds_cluster_impl: drop_overloads of the endpoints resources of leaves."""
 
 from functools import partial
 
@@ -23,12 +23,15 @@ ALL, NOTHING = Drop("a", 100, "HUNDRED"), Drop("a", 0, "HUNDRED")
 DROPPED = EndsWith("UNAVAILABLE")
 
 NOT_QUITE_ALL = tuple(Drop(category, 99, "HUNDRED") for category in "abcd")
-"""All but one of a hundred million, by shares that are small numbers."""
+"""Drops of all but one in a hundred million requests, by four categories of 99 percent."""
 
 
 @scenario("A37-DROP-01", "A37-DROP-02", "A37-DROP-03")
 async def test_the_leaf_in_use(world: World) -> None:
-    """Of one tree the first leaf drops everything, of the other the second one does."""
+    """Below an aggregate, the client drops requests by the endpoints resource of the leaf in use.
+
+    In one tree the first leaf drops everything, in the other tree the second leaf.
+    """
     members = await world.endpoints(4)
     b, c, d, e = [limited(name, [member]) for name, member in zip("bcde", members, strict=True)]
     roots = (below("m", "b", "c"), below("n", "d", "e"))
@@ -36,8 +39,8 @@ async def test_the_leaf_in_use(world: World) -> None:
     await world.serve(aggregate_config(("m", "n"), (*roots, first, c, d, last)))
     await world.check("A37-DROP-01", await calls_to(world, "m", 10), DROPPED)
     await world.check("A37-DROP-02", await calls_to(world, "n", 10), AllServedBy(d.addresses()))
-    await world.attempts.require_count(members[0], why="its cluster is in use")
-    await require_failures(world, "m", why="everything is dropped")
+    await world.attempts.require_count(members[0], why="its leaf is in use")
+    await require_failures(world, "m", why="the first leaf drops everything")
     quiet = await world.attempts.quiet(members[1], why="requests to the leaf before it failed")
     await world.check("A37-DROP-03", quiet, NoAttempts())
     left = unhealthy(dropping(b, Drop("a", NEARLY_ALL)))
@@ -47,7 +50,7 @@ async def test_the_leaf_in_use(world: World) -> None:
     calls = await world.eventually(expected, partial(calls_to, world, "m", 10))
     await world.check("A37-DROP-01", calls, expected)
     world.checks.turn_to("A37-DROP-02")
-    why = "the leaf before it has no endpoint in use"
+    why = "the leaf before it has no usable endpoint"
     await world.attempts.require_count(members[3], why=why)
     calls = await world.rounds.eventually_stable(DROPPED, partial(calls_to, world, "n", 10))
     await world.check("A37-DROP-02", calls, DROPPED)
@@ -55,7 +58,11 @@ async def test_the_leaf_in_use(world: World) -> None:
 
 @scenario("A37-DROP-04")
 async def test_every_priority(world: World) -> None:
-    """Who drops everything may stay where it is: so that comes first, and then not quite all."""
+    """The client applies the drops of a leaf at each of its priorities.
+
+    A client that drops everything needs no failover. So first the leaf drops everything, and then
+    almost everything, while its first priority has no usable endpoint.
+    """
     (high, low) = await world.endpoints(2)
     both = replace(limited("b", []), discovery=leaf("b", [high], [low]).discovery)
     everything = dropping(both, ALL)
@@ -65,13 +72,14 @@ async def test_every_priority(world: World) -> None:
     await world.check("A37-DROP-04", await calls_to(world, "m", 10), DROPPED)
     nearly = unhealthy(dropping(both, *NOT_QUITE_ALL), priority=0)
     await world.serve(aggregate_config(("m",), (below("m", "b"), nearly)))
-    await world.attempts.require_count(low, why="the priority before it has no endpoint in use")
+    await world.attempts.require_count(low, why="the priority before it has no usable endpoint")
     calls = await world.eventually(DROPPED, partial(calls_to, world, "m", 10))
     await world.check("A37-DROP-04", calls, DROPPED)
 
 
 @scenario("A37-DROP-05")
 async def test_several_ways(world: World) -> None:
+    """The client applies the drops of a cluster, whether a route or an aggregate leads to it."""
     cluster = limited("q", await world.endpoints(1))
     choices = ("a", "q")
     await world.serve(aggregate_config(choices, (below("a", "q"), dropping(cluster, ALL))))

@@ -1,4 +1,4 @@
-"""A37: from one leaf to the next and back, as their endpoints fail and serve again."""
+"""A37: failover from one leaf to the next and back, as endpoints fail and serve again."""
 
 from functools import partial
 
@@ -24,7 +24,7 @@ from test_servers import BackendEndpoint, Close, Hold, Serve, Stall
 
 
 def lasting(times: int) -> Duration:
-    """So many times that of the failover timer."""
+    """Expect a duration of this many times the failover timer."""
     return Duration(
         least=times * timing.FAILOVER.seconds - timing.FAILOVER_EARLY,
         most=times * (timing.FAILOVER.seconds + timing.FAILOVER_LATE),
@@ -35,7 +35,7 @@ def lasting(times: int) -> Duration:
 async def check_use(
     world: World, clause: str, planted: Deployment, *failed: BackendEndpoint
 ) -> None:
-    """Whether requests soon go to the first priority of which something has not failed."""
+    """Check that requests soon go to the first priority with an endpoint that has not failed."""
     expected = at_the_first(planted.served, "m", [endpoint.address for endpoint in failed])
     calls = await world.rounds.eventually_stable(expected, partial(calls_to, world, "m"))
     await world.check(clause, calls, expected)
@@ -43,6 +43,7 @@ async def check_use(
 
 @scenario("A37-FAILOVER-01", "A37-FAILOVER-06", "A37-FAILOVER-08", seconds=2)
 async def test_priority_by_priority(world: World) -> None:
+    """The client uses the priorities of the first leaf in order, then those of the next leaf."""
     planted = await deploy(world, {"m": "z b"}, modes={"z": [Serve()] * 2, "b": [Serve()] * 2})
     await world.serve(planted.served)
     await check_use(world, "A37-FAILOVER-01", planted)
@@ -59,6 +60,7 @@ async def test_priority_by_priority(world: World) -> None:
 
 @scenario("A37-FAILOVER-02", "A37-FAILOVER-05", seconds=1.5)
 async def test_return(world: World) -> None:
+    """The client skips failed leaves at once, and returns to an earlier leaf that is READY."""
     planted = await deploy(world, {"m": "z b a"}, modes={"z": [Close()], "b": [Close()]})
     await world.serve(planted.served)
     choices: dict[str, Expectation] = {
@@ -75,6 +77,7 @@ async def test_return(world: World) -> None:
 
 @scenario("A37-FAILOVER-07")
 async def test_requests_that_wait(world: World) -> None:
+    """If a leaf fails, the next leaf serves the requests that waited for it."""
     planted = await deploy(world, {"m": "z b"}, modes={"z": [Hold()]})
     await world.serve(planted.served)
     waiting = await world.start([{TO: "m"}] * 5)
@@ -86,16 +89,19 @@ async def test_requests_that_wait(world: World) -> None:
 
 
 MEANWHILE = 60
-"""Requests from before an update until well after its ACK: 0.3 s, a tenth of it for the ACK."""
+"""Requests from before an update until well after its ACK: 0.3 s; the ACK takes 0.03 s."""
 
 UPDATES = {"of-its-locality": "locality-0", "of-another-locality": "other"}
-"""Where the endpoint is that takes the place of another: its priority goes on, or is a new one."""
+"""Locality of the new endpoint: the priority keeps its name, or is a new one."""
 
 
 @scenario("A37-FAILOVER-13", "A42-SUB-14", needs=("metadata",), seconds=0.8)
 @pytest.mark.parametrize("locality", UPDATES.values(), ids=UPDATES)
 async def test_update_of_the_next_leaf(world: World, locality: str) -> None:
-    """Requests are made all the while, and the connection that serves them is not made anew."""
+    """The client applies an update of the next leaf, and serves requests at the leaf in use.
+
+    Requests run all the time, and their connection stays.
+    """
     planted = await deploy(world, {"m": "z b"})
     await in_use(world, planted.served, "m")
     (used,) = planted.members["z"]
@@ -118,6 +124,7 @@ async def test_update_of_the_next_leaf(world: World, locality: str) -> None:
 @scenario("A37-FAILOVER-14", seconds=0.5)
 @pytest.mark.parametrize("locality", UPDATES.values(), ids=UPDATES)
 async def test_update_of_the_failed_leaf(world: World, locality: str) -> None:
+    """If an update gives a failed earlier leaf a working endpoint, the client returns to it."""
     planted = await deploy(world, {"m": "z b"}, modes={"z": [Close()]})
     await in_use(world, planted.served, "m", failed=planted.of("z"))
     (other,) = await world.endpoints(1)
@@ -131,7 +138,7 @@ async def test_update_of_the_failed_leaf(world: World, locality: str) -> None:
 
 
 async def given_up(world: World, planted: Deployment) -> Elapsed:
-    """How long after the first attempt at z the first one at b comes; requests wait meanwhile."""
+    """Return the time from the first attempt at leaf z to the first at leaf b."""
     began = await world.attempts.require_one(*planted.members["z"], why="requests came")
     ended = await world.attempts.require_one(
         *planted.members["b"], why="the leaf before it stalls", within=timing.AFTER_TWO_FAILOVERS
@@ -143,6 +150,7 @@ async def given_up(world: World, planted: Deployment) -> Elapsed:
 
 @scenario(timed=("A37-FAILOVER-03",), seconds=10.7, waits=True)
 async def test_stalled_leaf(world: World) -> None:
+    """If a leaf stays CONNECTING, the client moves to the next when the failover timer fires."""
     planted = await deploy(world, {"m": "z b"}, modes={"z": [Stall()]})
     await world.serve(planted.served)
     waiting = await world.start([{TO: "m"}] * 5, deadline=timing.AFTER_FAILOVER)
@@ -152,6 +160,7 @@ async def test_stalled_leaf(world: World) -> None:
 
 @scenario(timed=("A37-FAILOVER-04",), seconds=20.7, waits=True)
 async def test_stalled_priorities_of_a_leaf(world: World) -> None:
+    """Each stalled priority of a leaf has the time of the timer (A37), or the leaf has it (A75)."""
     planted = await deploy(world, {"m": "z b"}, modes={"z": [Stall()] * 2})
     await world.serve(planted.served)
     await world.start([{TO: "m"}] * 5, deadline=timing.AFTER_TWO_FAILOVERS)

@@ -28,6 +28,7 @@ from conformance.xds_config.broken import unhealthy
 
 @scenario("A37-CB-01", "A37-CB-02", "A37-CB-03", needs=("kept_open",))
 async def test_each_leaf_its_limit(world: World) -> None:
+    """Below an aggregate, the client enforces the limit of the leaf in use."""
     members = await world.endpoints(3)
     first, second = limited("b", members[:1], 2), limited("c", members[1:2], 4)
     wide, tight = limited("wide", members[2:], 3), limited("tight", members[2:], 1)
@@ -66,7 +67,10 @@ async def test_each_leaf_its_limit(world: World) -> None:
 async def test_one_leaf_in_several_ways(
     world: World, lists: Shape, choices: tuple[str, str]
 ) -> None:
-    """The other leaf is out of use, so that every way leads to the same one."""
+    """The client counts requests to a leaf together, whatever route or aggregate leads to it.
+
+    The other leaf is unhealthy, so that both roots lead to the same leaf.
+    """
     members = await world.endpoints(2)
     leaves = (limited("b", members[:1], 3), unhealthy(limited("c", members[1:], 3)))
     served = aggregate_config(choices, (*aggregates(lists), *leaves))
@@ -86,6 +90,7 @@ async def test_one_leaf_in_several_ways(
 
 @scenario("A37-CB-05", needs=("kept_open", "channels"))
 async def test_aggregates_of_several_channels(world: World) -> None:
+    """The client counts requests to a leaf over all channels together."""
     members = await world.endpoints(1)
     served = aggregate_config(("b", "a"), (below("a", "b"), limited("b", members, 3)))
     await world.serve(served)
@@ -104,6 +109,7 @@ async def test_aggregates_of_several_channels(world: World) -> None:
 
 @scenario("A37-CB-06", needs=("kept_open",))
 async def test_priorities(world: World) -> None:
+    """The client counts requests to all priorities of a leaf together."""
     high, low = [await world.endpoints(1) for _ in range(2)]
     both = replace(limited("b", high, 3), discovery=leaf("b", high, low).discovery)
     await world.serve(aggregate_config(("m",), (below("m", "b"), both)))
@@ -112,7 +118,7 @@ async def test_priorities(world: World) -> None:
     await streams.fill("m", 2)
     served = aggregate_config(("m",), (below("m", "b"), unhealthy(both, priority=0)))
     await world.serve(served)
-    there, why = AllServedBy((low[0].address,)), "the priority before it has no endpoint in use"
+    there, why = AllServedBy((low[0].address,)), "the priority before it has no usable endpoint"
     await world.rounds.require(there, lambda: calls_to(world, "m", 1), why=why)
     expected = admits(served, "b", in_flight=2)
     await world.check("A37-CB-06", await streams.take("m", expected), expected)
@@ -120,7 +126,10 @@ async def test_priorities(world: World) -> None:
 
 @scenario("A37-CB-07", needs=("kept_open", "cancel"))
 async def test_trees_that_change(world: World) -> None:
-    """Another leaf comes before it, and goes again; then one that was behind it goes."""
+    """Requests in flight to a leaf still count when the leaf moves in the tree.
+
+    An update adds a leaf before the one in use; the next removes it and the leaf after.
+    """
     members = await world.endpoints(3)
     leaves = [limited(name, [member], 2) for name, member in zip("bcx", members, strict=True)]
     b, c, x = leaves
@@ -131,7 +140,7 @@ async def test_trees_that_change(world: World) -> None:
     streams = Streams(world)
     await streams.fill("m", 2)
     await world.serve(second)
-    await until_at(world, "m", x, why="it is the first of the list")
+    await until_at(world, "m", x, why="it is the first leaf")
     await world.serve(third)
     full, expected = admits(third, "b", in_flight=2), admits(third, "b", in_flight=1)
     await world.check("A37-CB-07", await streams.until_refused("m"), full)

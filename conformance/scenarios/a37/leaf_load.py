@@ -1,4 +1,4 @@
-"""A37, xds_cluster_impl: under which names load is reported, and on whose word."""
+"""A37, xds_cluster_impl: the names in load reports, and whose lrs_server enables them."""
 
 import pytest
 from msgspec.structs import replace
@@ -27,17 +27,18 @@ from conformance.xds_config.routes import TO
 
 
 def reported_below(name: str, *leaves: str) -> Cluster:
-    """An aggregate with lrs_server, as its leaves have it: whose of them counts is not stated."""
+    """Return an aggregate with lrs_server; the text does not say if that of a leaf applies."""
     return replace(below(name, *leaves), is_reported=True)
 
 
 @scenario("A37-LOAD-01", "A37-LOAD-02", "A37-LOAD-03", seconds=3, waits=True)
 async def test_leaves(world: World) -> None:
-    """Both have a locality of the same name.
+    """The client reports requests of an aggregate under the leaf that served them.
 
-    The first is lost with its connection, not by an update: ROUND_ROBIN connects again unasked, and
-    fails, before the second is tried. By then no request can be picked for the lost connection,
-    and be counted for either leaf though one of them serves it.
+    Both leaves have a locality of the same name. The first leaf fails because its connection is
+    lost, not because of an update: ROUND_ROBIN then reconnects by itself and fails before the
+    client tries the second leaf. So no request can pick the lost connection and count for the wrong
+    leaf.
     """
     members = await world.endpoints(2)
     b, c = [
@@ -59,7 +60,7 @@ async def test_leaves(world: World) -> None:
     for clause in ("A37-LOAD-02", "A37-LOAD-03"):
         await world.check(clause, await reported(world, expected), expected)
     await serve_again(world, members[:1])
-    await until_at(world, "m", b, why="it serves again")
+    await until_at(world, "m", b, why="the first leaf serves again")
     await calls_to(world, "m", 20)
     await world.check("A37-LOAD-02", await reported(world, expected), expected)
 
@@ -75,7 +76,10 @@ async def test_leaves(world: World) -> None:
 async def test_whose_lrs_server(
     world: World, clause: str, root: Cluster, *, is_reported: bool
 ) -> None:
-    """A cluster of a route is used last, and is reported: what comes before it comes with it."""
+    """The lrs_server of the leaf or of the aggregate enables load reports, or not.
+
+    The last requests go to a cluster that is reported. Its report shows that all load is in.
+    """
     leaf, beside = [limited(name, await world.endpoints(1)) for name in ("b", "beside")]
     roots = ("m", "beside")
     unreported = replace(leaf, is_reported=False)
@@ -92,19 +96,22 @@ async def test_whose_lrs_server(
 
 @scenario("A37-LOAD-06", seconds=2, waits=True)
 async def test_drops(world: World) -> None:
-    """Nothing is dropped at the second leaf before it is known to be in use."""
+    """The client reports drops under their category and the name of the leaf.
+
+    The second leaf drops requests only once it is in use.
+    """
     members = await world.endpoints(2)
     b, c = [limited(name, [member]) for name, member in zip("bc", members, strict=True)]
     root, first = reported_below("m", "b", "c"), dropping(b, Drop("of-b", 1_000_000))
     await world.serve(aggregate_config(("m",), (root, first, c)))
-    await require_failures(world, "m", why="everything is dropped")
+    await require_failures(world, "m", why="the first leaf drops everything")
     left = unhealthy(dropping(b, Drop("of-b", NEARLY_ALL)))
     await lose(world, aggregate_config(("m",), (root, left, c)), members[0])
-    await until_at(world, "m", c, why="the first leaf has no endpoint in use")
+    await until_at(world, "m", c, why="the first leaf has no usable endpoint")
     by_first = failed(world, "m")
     second = dropping(c, Drop("of-c", 1_000_000))
     await world.serve(aggregate_config(("m",), (root, left, second)))
-    await require_failures(world, "m", why="everything is dropped there, too")
+    await require_failures(world, "m", why="the second leaf drops everything")
     by_second = failed(world, "m") - by_first
     expected = DropsReported(drops={"b": {"of-b": by_first}, "c": {"of-c": by_second}})
     await world.check("A37-LOAD-06", await reported(world, expected), expected)
@@ -112,6 +119,7 @@ async def test_drops(world: World) -> None:
 
 @scenario("A37-LOAD-07", needs=("kept_open",), seconds=1.5, waits=True)
 async def test_limit(world: World) -> None:
+    """The client reports requests beyond the limit of a leaf as drops of that leaf."""
     b, c = [limited(name, await world.endpoints(1), 2) for name in "bc"]
     await world.serve(aggregate_config(("m",), (reported_below("m", "b", "c"), b, c)))
     await connected(world, "m")
@@ -123,6 +131,7 @@ async def test_limit(world: World) -> None:
 
 @scenario("A37-LOAD-08", seconds=1.5, waits=True)
 async def test_several_ways(world: World) -> None:
+    """The client reports a cluster once, whether a route or an aggregate leads to it."""
     cluster = limited("q", await world.endpoints(1), service_name="endpoints-of-q")
     ways = ("a", "q")
     served = aggregate_config(ways, (reported_below("a", "q"), cluster))

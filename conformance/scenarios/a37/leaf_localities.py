@@ -1,4 +1,4 @@
-"""A37, xds_cluster_resolver LB Policy: localities, rings and names of priorities, leaf by leaf."""
+"""A37, xds_cluster_resolver LB Policy: localities, rings and priority names of each leaf."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -38,17 +38,17 @@ from test_servers import Close, Serve
 ROOT = "m"
 
 ENOUGH_FOR_WEIGHTS = 160
-"""Calls of which a quarter, a half and three quarters are told apart, but by a chance of 1e-6."""
+"""Number of calls that distinguishes shares of 1/4, 1/2 and 3/4, except with a chance of 1e-6."""
 
 ENOUGH_TO_MEET_ALL = 20
-"""Calls that all miss one of two localities, drawn by lot, once in a million rounds."""
+"""Number of random calls that all miss one of two localities once in a million rounds."""
 
 MEANWHILE = 200
-"""Requests from before the first of several updates on, a second of them: it takes less for all."""
+"""Requests during several updates, for 1 s; the updates take less."""
 
 
 def by_localities(name: str, members: Sequence[Member], weights: Sequence[int]) -> Cluster:
-    """A leaf with a locality for each of these endpoints, named alike in all leaves."""
+    """Return a leaf with a locality for each endpoint; all leaves have the same locality names."""
     places = (
         Locality((Endpoint(member.address),), f"locality-{number}", weight)
         for number, (member, weight) in enumerate(zip(members, weights, strict=True))
@@ -57,10 +57,10 @@ def by_localities(name: str, members: Sequence[Member], weights: Sequence[int]) 
 
 
 async def check_weights(world: World, cluster: Cluster) -> None:
-    """Whether requests go to the localities of this leaf, which serves, by their weights."""
+    """Check that requests go to the localities of this leaf, which is in use, by their weights."""
     every = EachServesSome(cluster.addresses())
     await world.rounds.require(
-        every, partial(calls_to, world, ROOT, ENOUGH_TO_MEET_ALL), why="all of them serve"
+        every, partial(calls_to, world, ROOT, ENOUGH_TO_MEET_ALL), why="all its localities serve"
     )
     total = sum(place.weight or 0 for place in cluster.localities)
     shares = {
@@ -72,6 +72,7 @@ async def check_weights(world: World, cluster: Cluster) -> None:
 
 @scenario("A37-FAILOVER-09", seconds=1)
 async def test_same_localities_in_two_leaves(world: World) -> None:
+    """The client keeps localities of the same name in two leaves apart."""
     first, before, members = [await world.endpoints(2) for _ in range(3)]
     z, b = by_localities("z", first, (3, 1)), by_localities("b", before, (3, 1))
     served = aggregate_config((ROOT,), (*aggregates({ROOT: "z b"}), z, b))
@@ -86,7 +87,10 @@ async def test_same_localities_in_two_leaves(world: World) -> None:
 
 @scenario("A37-FAILOVER-10", seconds=2)
 async def test_hash_leaf_by_leaf(world: World) -> None:
-    """The aggregate has the same policy: whose of them holds is A42-CDS-25."""
+    """Under RING_HASH the client places a request by its hash on the ring of the leaf in use.
+
+    The aggregate has the same policy as its leaves: A42-CDS-25 decides which of them applies.
+    """
     first, second = await world.endpoints(3), await world.endpoints(3)
     z, b = (
         single_locality([member.address for member in members], name=name)
@@ -109,17 +113,18 @@ async def test_hash_leaf_by_leaf(world: World) -> None:
 
 
 def moving(served: XdsConfig, *priorities: Locality) -> XdsConfig:
-    """The same, with these localities of the only leaf, the most preferred first."""
+    """Return the config with these localities in the only leaf, one for each priority, in order."""
     ranked = (replace(place, priority=number) for number, place in enumerate(priorities))
     return with_clusters(served, served.get_cluster("z").with_localities(*ranked))
 
 
 @scenario("A37-FAILOVER-11", "A42-SUB-14", needs=("metadata",), seconds=1.5)
 async def test_locality_that_moves(world: World) -> None:
-    """What is put before it fails at once, so that requests come back to it.
+    """A priority keeps its connections while updates move its locality.
 
-    First an update adds an endpoint beside it: a client that connects anew with each update fails
-    by that alone.
+    Updates put a failing locality before the one in use and remove it. First an update adds an
+    endpoint to the locality in use: a client that reconnects at each update fails by that alone
+    (A42-SUB-14).
     """
     used, other = await world.endpoints(2)
     failing = await endpoints(world, Close(), Close())
@@ -130,19 +135,19 @@ async def test_locality_that_moves(world: World) -> None:
     before, both = world.now, tier(0, [used, other])
     every = EachServesSome((used.address, other.address))
     await world.serve(moving(served, both))
-    await world.rounds.require(every, partial(calls_to, world, ROOT), why="its list has grown")
+    await world.rounds.require(every, partial(calls_to, world, ROOT), why="both are listed")
     await check_kept(world, used, since=before)
     await world.serve(served)
     alone = AllServedBy((used.address,))
-    await world.rounds.require(alone, partial(calls_to, world, ROOT), why="it is listed alone")
+    await world.rounds.require(alone, partial(calls_to, world, ROOT), why="no other is listed")
     headers = [{**session, TO: ROOT} for session in world.sessions(MEANWHILE)]
     meanwhile = await BackgroundTraffic.begin(world, headers)
     for number, endpoint in enumerate(failing, start=1):
         await world.serve(moving(served, tier(number, [endpoint]), here))
-        await world.attempts.require_one(endpoint, why="it was put before the others")
+        await world.attempts.require_one(endpoint, why="an update put it first")
         await world.serve(moving(served, here))
     await world.serve(moving(served, both))
-    await world.rounds.require(every, partial(calls_to, world, ROOT), why="its list has grown")
+    await world.rounds.require(every, partial(calls_to, world, ROOT), why="both are listed")
     await world.check("A37-FAILOVER-11", await meanwhile.over(), EndsWith("OK"))
     tried = AttemptCount(most={used.address: 1})
     await world.check("A37-FAILOVER-11", world.attempts.seen(used), tried)
@@ -150,9 +155,10 @@ async def test_locality_that_moves(world: World) -> None:
 
 @scenario("A37-FAILOVER-11", seconds=0.5)
 async def test_priority_that_is_split(world: World) -> None:
-    """Both localities of the second priority are known by its name, which one of them can keep.
+    """If an update splits a priority, requests go to the first of the new priorities.
 
-    It is in use before, so that under one name for both each of them would be ready at once.
+    The priority has two localities, and only one of the new priorities can keep its name. It is in
+    use before: if both new priorities kept the name, both would be READY at once.
     """
     before, *members = await world.endpoints(3)
     first, *places = (tier(number, [member]) for number, member in enumerate((before, *members)))
@@ -174,7 +180,7 @@ async def test_priority_that_is_split(world: World) -> None:
 
 
 def turned(cluster: Cluster) -> Cluster:
-    """The same localities, those of the lowest priority first."""
+    """Return the cluster with the priorities of its localities reversed."""
     last = max(place.priority for place in cluster.localities)
     places = (replace(place, priority=last - place.priority) for place in cluster.localities)
     return cluster.with_localities(*places)
@@ -182,7 +188,10 @@ def turned(cluster: Cluster) -> Cluster:
 
 @scenario("A37-FAILOVER-12", seconds=1.5)
 async def test_localities_that_move_in_two_leaves(world: World) -> None:
-    """Both leaves have localities of the same names."""
+    """The client keeps the priority names of two leaves apart.
+
+    Both leaves have localities of the same names, and updates reverse their priorities.
+    """
     two = [Serve()] * 2
     planted = await deploy(world, {ROOT: "z b"}, modes={"z": two, "b": two})
     failed: list[str] = []
@@ -197,7 +206,7 @@ async def test_localities_that_move_in_two_leaves(world: World) -> None:
     served = planted.served
     await world.serve(served)
     first = at_the_first(served, ROOT)
-    await world.rounds.require(first, partial(calls_to, world, ROOT), why="all of them serve")
+    await world.rounds.require(first, partial(calls_to, world, ROOT), why="all endpoints serve")
     for name in ("b", "z"):
         served = with_clusters_changed(served, turned, name)
         await check_use(served)

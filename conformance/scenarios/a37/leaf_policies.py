@@ -1,4 +1,4 @@
-"""A75, Aggregate Cluster Changes: the policies of leaves, and of the aggregate above them."""
+"""A75, Aggregate Cluster Changes: the LB policies of leaves and of aggregates."""
 
 from functools import partial
 
@@ -36,6 +36,7 @@ UNSUPPORTED = {
 
 @scenario("A75-LEAF-01", seconds=1)
 async def test_policy_of_each_leaf(world: World) -> None:
+    """The client balances each leaf by the LB policy of that leaf."""
     members = await world.endpoints(3)
     hashed = single_locality([member.address for member in members], name="hashed")
     turns = single_locality(await world.addresses(TURNS), name="turns", policy=RoundRobin())
@@ -52,6 +53,7 @@ async def test_policy_of_each_leaf(world: World) -> None:
 
 @scenario("A75-LEAF-02", AFTERWARDS)
 async def test_any_policy_of_an_aggregate(world: World) -> None:
+    """The client accepts an aggregate with another LB policy than CLUSTER_PROVIDED."""
     live = await LiveCluster.begin(world, "aggregate")
     for policy in ("ROUND_ROBIN", "RING_HASH"):
         await live.taken(ClusterVariant("A75-LEAF-02", f"lb_policy: {policy}"))
@@ -60,20 +62,24 @@ async def test_any_policy_of_an_aggregate(world: World) -> None:
 @scenario("A75-LEAF-03", AFTERWARDS)
 @pytest.mark.parametrize("policy", UNSUPPORTED.values(), ids=UNSUPPORTED)
 async def test_unsupported_policy_of_an_aggregate(world: World, policy: str) -> None:
+    """The LB policy of an aggregate is unsupported: the client accepts or rejects the Cluster."""
     live = await LiveCluster.begin(world, "aggregate")
     await live.left_open(ClusterVariant("A75-LEAF-03", policy), used=True)
 
 
 @scenario("A75-LEAF-04", alone=True, seconds=1)
 async def test_guard(world: World) -> None:
-    """Each endpoint has a connection by then, whoever's policy holds."""
+    """With the variable set, the policy of the leaf or of the aggregate applies.
+
+    Each endpoint has a connection first, whichever policy applies.
+    """
     hashed = single_locality(await world.addresses(3), name="hashed")
     await world.serve(aggregate(hashed, policy=RoundRobin()))
     channel = await world.channels.open_elsewhere(**{GUARD: "true"})
     await world.rounds.require(
         EachServesSome(hashed.addresses()),
         lambda: world.call(world.sessions(ENOUGH_TO_SPREAD), channel=channel),
-        why="requests have all kinds of hashes",
+        why="the requests have many different hashes",
     )
     same = [{SESSION: "same"}] * ENOUGH_TO_DIFFER
     calls = await world.call(same, channel=channel, concurrency=1)
@@ -86,7 +92,10 @@ async def test_guard(world: World) -> None:
 
 @scenario("A75-LEAF-05", seconds=10.7, waits=True, failover=True)
 async def test_priorities_within_a_leaf(world: World) -> None:
-    """As the timers of both levels begin together, the next leaf may be in use for a moment."""
+    """The client leaves a leaf only if none of its priorities is usable.
+
+    The timers of both levels start together, so the next leaf may be in use for a moment.
+    """
     planted = await deploy(world, {"m": "z b"}, modes={"z": [Stall(), Serve()]})
     await world.serve(planted.served)
     await world.start([{TO: "m"}] * 5, deadline=timing.AFTER_FAILOVER)

@@ -1,4 +1,4 @@
-"""A37, A57: a control plane that is lost before and while trees are in use; streams that end."""
+"""A37, A57: the loss of the control plane before and while trees are in use; ended streams."""
 
 from functools import partial
 
@@ -34,8 +34,8 @@ USED, CHANGED = "used-m", "changed-m"
 CLAUSES = {USED: "A37-TROUBLE-16", CHANGED: "A37-TROUBLE-17"}
 
 LATE = "late"
-"""A cluster that is not known yet when the control plane is lost: its requests tell when the client
-has heard of the loss, as they end then."""
+"""A cluster that has not come when the control plane is lost: its requests fail once the client
+notices the loss."""
 
 ENDINGS = (grpc.StatusCode.OK, grpc.StatusCode.UNAVAILABLE)
 
@@ -45,7 +45,7 @@ WAITS = EndsWith("DEADLINE_EXCEEDED")
 async def without(
     world: World, planted: Deployment, *held_back: str, deadline: float = timing.CALL
 ) -> PendingCalls:
-    """Requests to the first route, which wait for Clusters that the client has asked for."""
+    """Start requests to the first route that wait for Clusters that are held back."""
     lacks = without_resources(planted.served, Kind.CLUSTER, *held_back)
     await world.serve(lacks)
     root = planted.served.routes[0].cluster
@@ -57,19 +57,20 @@ async def without(
 async def with_the_root_alone(
     world: World, *, deadline: float = timing.CALL
 ) -> tuple[Deployment, PendingCalls]:
-    """An aggregate whose clusters are held back, and requests that wait for them."""
+    """Serve an aggregate without its clusters, and start requests that wait for them."""
     planted = await deploy(world, {"m": "b c"})
     return planted, await without(world, planted, "b", "c", deadline=deadline)
 
 
 async def back(world: World, served: XdsConfig) -> None:
-    """The control plane is back, with all that there is."""
+    """Restart the control plane, with all resources."""
     await world.serve(served, unheard=True)
     await world.control.resume()
 
 
 @scenario("A37-TROUBLE-15", "A37-TROUBLE-18", "A37-TROUBLE-36")
 async def test_before_the_tree_is_known(world: World) -> None:
+    """If the ADS stream fails before the clusters of a tree came, requests fail until they come."""
     planted, waiting = await with_the_root_alone(world)
     await world.control.stop()
     for calls in (await waiting.over(), await calls_to(world, "m")):
@@ -83,7 +84,10 @@ async def test_before_the_tree_is_known(world: World) -> None:
 
 @scenario("A37-TROUBLE-18", "A37-TROUBLE-33", "A37-TROUBLE-34", needs=("watch", "wait_for_ready"))
 async def test_state(world: World) -> None:
-    """Nothing of the tree is known: a root that failed itself has failed in every edition."""
+    """After the control plane is lost, a tree without resources is in TRANSIENT_FAILURE.
+
+    The root itself has not come, so its requests fail in every edition.
+    """
     planted = await deploy(world, {"m": "b c"})
     await without(world, planted, "m", "b", "c")
     await world.control.stop()
@@ -96,7 +100,10 @@ async def test_state(world: World) -> None:
 
 @scenario("A37-TROUBLE-16", "A37-TROUBLE-17", "A37-TROUBLE-18")
 async def test_trees_in_use(world: World) -> None:
-    """One stays as it is, one waits for a new first leaf."""
+    """Losing the ADS stream does not affect a tree whose resources the client has.
+
+    There are two trees: one has all its resources, the other waits for a new first leaf.
+    """
     shapes = (prefixed({"m": "b c"}, "used"), prefixed({"m": "new b c"}, "changed"))
     planted = await deploy(world, *shapes, direct=(BESIDE, LATE))
     lacks = without_resources(planted.served, Kind.CLUSTER, "changed-new", LATE)
@@ -104,7 +111,7 @@ async def test_trees_in_use(world: World) -> None:
     await world.serve(before)
     for root in CLAUSES:
         at_b, way = at_the_first(before, root), partial(calls_to, world, root)
-        await world.rounds.require(at_b, way, why="its endpoints serve")
+        await world.rounds.require(at_b, way, why="the endpoints of its leaves serve")
     await world.serve(lacks)
     await require_subscribed(world, Kind.CLUSTER, lacks)
     await world.control.stop()
@@ -123,14 +130,14 @@ async def test_trees_in_use(world: World) -> None:
 
 
 def as_it_was(served: XdsConfig) -> XdsConfig:
-    """The same before the new leaf, and while another cluster is where the route of late leads."""
+    """Return the config before the update: without the new leaf, and with another route to late."""
     routes = (*map(route_to, (*CLAUSES, BESIDE)), replace(route_to(LATE), cluster=BESIDE))
     changed = aggregates({CHANGED: "changed-b changed-c"})
     return replace(with_clusters(served, *changed), routes=routes)
 
 
 async def check_as_before(world: World, before: XdsConfig, *failed: str) -> None:
-    """Whether both trees are as they were, but for endpoints that have failed."""
+    """Check that requests use both trees as before, except for endpoints that have failed."""
     expected = {root: at_the_first(before, root, failed) for root in CLAUSES}
     seen = await each_position_of(world, expected, lasts=True)
     await world.check(CLAUSES[USED], seen[USED], expected[USED])
@@ -141,12 +148,13 @@ async def check_as_before(world: World, before: XdsConfig, *failed: str) -> None
 
 @scenario("A37-TROUBLE-29")
 async def test_before_all_endpoints(world: World) -> None:
+    """If the ADS stream fails before a leaf's endpoints came, the client uses the next leaf."""
     planted = await deploy(world, {"m": "x b"})
     await world.serve(without_resources(planted.served, Kind.ENDPOINTS, "x", "b"))
     waiting = await world.start([{TO: "m"}] * 3)
     lacks = without_resources(planted.served, Kind.ENDPOINTS, "x")
     await require_subscribed(world, Kind.ENDPOINTS, lacks)
-    await world.serve(lacks)  # so that the client has answered to those of b
+    await world.serve(lacks)  # The client must have ACKed the endpoints of b.
     await world.control.stop()
     await world.check("A37-TROUBLE-29", await waiting.over(), at_the_first(lacks, "m"))
 
@@ -154,6 +162,7 @@ async def test_before_all_endpoints(world: World) -> None:
 @scenario("A57-STREAM-01")
 @pytest.mark.parametrize("code", ENDINGS, ids=lambda code: code.name)
 async def test_stream_ended_after_a_response(world: World, code: grpc.StatusCode) -> None:
+    """If a stream ends after a response, requests continue to wait for a resource."""
     planted, waiting = await with_the_root_alone(world, deadline=timing.AFTER_OUTAGE)
     await world.control.renew(Kind.CLUSTER, "b", code)
     calls = await calls_to(world, "m", deadline=timing.HELD)
@@ -164,7 +173,10 @@ async def test_stream_ended_after_a_response(world: World, code: grpc.StatusCode
 
 @scenario("A57-STREAM-02")
 async def test_streams_ended_without_a_response(world: World) -> None:
-    """Of a cluster that a route leads to: what a tree makes of it, A37 says, and not at first."""
+    """If a stream ends before any response, requests that wait for a resource fail.
+
+    The cluster is the target of a route, because A37 has its own rules for trees.
+    """
     await without(world, await deploy(world, direct=(LATE,)), LATE)
     world.plane.script.refuse_streams()
     world.plane.script.end_streams()

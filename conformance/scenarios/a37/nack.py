@@ -1,4 +1,4 @@
-"""A46: what becomes of the good resources of a response that is refused."""
+"""A46: the valid resources of a response that the client NACKs."""
 
 from collections.abc import Callable
 from functools import partial
@@ -39,7 +39,7 @@ PLACES = {
 
 
 async def updates(world: World, names: tuple[str, ...]) -> tuple[XdsConfig, XdsConfig]:
-    """Clusters of these names, and as they are after an update that leads each elsewhere."""
+    """Return configs before and after an update that gives each cluster other endpoints."""
     members = await world.endpoints(2 * len(names))
     places = [leaf(f"place-{number}", (member,)) for number, member in enumerate(members)]
     clusters = [
@@ -56,7 +56,10 @@ async def updates(world: World, names: tuple[str, ...]) -> tuple[XdsConfig, XdsC
 )
 @pytest.mark.parametrize("names", [pytest.param(place, id=name) for name, place in PLACES.items()])
 async def test_clusters(world: World, names: tuple[str, ...]) -> None:
-    """While all three are in use an update of each comes, two of which are bad."""
+    """If the client NACKs a response, it uses the valid Clusters in it.
+
+    A response updates three Clusters in use; two of the updates are invalid.
+    """
     before, after = await updates(world, names)
     await world.serve(before)
     await world.require_served([{TO: name} for name in names])
@@ -90,7 +93,7 @@ async def test_clusters(world: World, names: tuple[str, ...]) -> None:
 
 
 def leads(served: XdsConfig, name: str) -> AllServedBy:
-    """Calls where a cluster leads."""
+    """Expect that all endpoints of this cluster, and no others, serve the calls."""
     discovery: Any = served.get_cluster(name).discovery
     return AllServedBy(
         tuple(endpoint.address for place in discovery.localities for endpoint in place.endpoints)
@@ -99,10 +102,10 @@ def leads(served: XdsConfig, name: str) -> AllServedBy:
 
 @scenario("A46-NACK-01")
 async def test_before_anything_was_accepted(world: World) -> None:
-    """The first Clusters of all: one of the two is bad.
+    """If the client NACKs its first response with Clusters, it uses the valid one.
 
-    Neither is sent before both are asked for, which may be by a request each: the good one would
-    come alone, in a response that nobody refuses.
+    The control plane sends neither Cluster until the client has subscribed to both, possibly by one
+    request each. Otherwise the valid Cluster might come alone, in a valid response.
     """
     world.checks.require("A37-TROUBLE-04")
     members = await world.endpoints(2)
@@ -122,13 +125,13 @@ async def test_before_anything_was_accepted(world: World) -> None:
 
 
 def with_a_gap(assignment: Any) -> Any:
-    """Endpoints that begin with the second priority."""
+    """Return the endpoints resource without its first priority, which makes it invalid."""
     assignment.endpoints[0].priority = 1
     return assignment
 
 
 def no_message(assignment: Any) -> RawResource:
-    """Bytes that are no endpoints, nor anything else."""
+    """Return a resource whose bytes are no valid message."""
     return RawResource(Kind.ENDPOINTS, assignment.cluster_name, b"\xff\xff")
 
 
@@ -148,7 +151,10 @@ BEFORE, BEHIND = ("bad", "good"), ("good", "bad")
 async def test_endpoints(
     world: World, names: tuple[str, ...], spoilt: Callable[[Any], Any]
 ) -> None:
-    """The good one stands behind a bad one, or before it."""
+    """If the client NACKs a response, it uses the valid endpoints resources in it.
+
+    The valid resource comes before or after the invalid one.
+    """
     members = await world.endpoints(4)
     before, after = (
         aggregate_config(

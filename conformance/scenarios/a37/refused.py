@@ -1,4 +1,4 @@
-"""A37: clusters and endpoints that are refused, from the start and after good ones, or deleted."""
+"""A37: clusters and endpoints that are rejected at first or after a valid version, or deleted."""
 
 from functools import partial
 
@@ -36,19 +36,19 @@ from conformance.xds_config.trees import at_the_first, with_clusters
 from fake_control_plane import Kind
 
 NESTED = {"nested-m": "nested-n nested-c", "nested-n": "nested-x nested-b"}
-"""Of this one the nested aggregate is in trouble; looked at where there is such a thing."""
+"""A tree whose nested aggregate is deleted; used only for clients that support nesting."""
 
 DIRECT = "direct"
-"""A cluster in trouble to which a route leads."""
+"""A rejected or deleted cluster that is the target of a route."""
 
 
 async def started(world: World, *roots: str) -> dict[str, PendingCalls]:
-    """Requests to each root that wait for what is held back."""
+    """Start requests to each root; they wait for resources that are held back."""
     return {root: await world.start([{TO: root}] * 3) for root in roots}
 
 
 async def moved(world: World, served: XdsConfig, name: str) -> XdsConfig:
-    """The same, but this leaf of each tree has other endpoints."""
+    """Return the config with another endpoint for this leaf of each tree."""
     for position in each_position(name):
         (address,) = await world.addresses(1)
         served = with_clusters_changed(served, with_endpoints(address), position)
@@ -56,7 +56,10 @@ async def moved(world: World, served: XdsConfig, name: str) -> XdsConfig:
 
 
 async def with_another_beside(world: World, served: XdsConfig) -> XdsConfig:
-    """The same with another endpoint beside, in use: so what came before it has been taken in."""
+    """Give another cluster a new endpoint, and wait until the client uses it.
+
+    By then the client has processed all earlier responses.
+    """
     (address,) = await world.addresses(1)
     later = with_clusters_changed(served, with_endpoints(address), BESIDE)
     await in_use(world, later, BESIDE)
@@ -65,6 +68,7 @@ async def with_another_beside(world: World, served: XdsConfig) -> XdsConfig:
 
 @scenario("A37-TROUBLE-25", "A37-TROUBLE-31", "A37-TROUBLE-35")
 async def test_endpoints_from_the_start(world: World) -> None:
+    """A leaf whose endpoints were rejected and never accepted has none."""
     planted = await deploy(world, *TREES, direct=(BESIDE,))
     well, bad = planted.served, each_position("x")
     lacks = without_resources(well, Kind.ENDPOINTS, *bad)
@@ -85,6 +89,7 @@ async def test_endpoints_from_the_start(world: World) -> None:
 
 @scenario("A37-TROUBLE-26", "A37-TROUBLE-31")
 async def test_endpoints_after_good_ones(world: World) -> None:
+    """If the client rejects an update of endpoints, it uses those that it accepted before."""
     planted = await deploy(world, *TREES)
     well = planted.served
     await in_use(world, well, *ROOTS)
@@ -100,12 +105,13 @@ async def test_endpoints_after_good_ones(world: World) -> None:
 
 
 def with_x_first(served: XdsConfig) -> XdsConfig:
-    """The same, but the leaves before x are in no tree any more."""
+    """Return the config without the leaves before x."""
     return with_clusters(served, *aggregates({"middle-m": "middle-x middle-c", "last-m": "last-x"}))
 
 
 @scenario("A37-TROUBLE-11", "A37-TROUBLE-12", "A37-TROUBLE-14", "A37-TROUBLE-35")
 async def test_clusters_from_the_start(world: World) -> None:
+    """If the client rejects a cluster and never accepted it, requests to it fail."""
     planted = await deploy(world, *TREES, direct=(BESIDE, DIRECT))
     well, bad = planted.served, (*each_position("x"), DIRECT)
     lacks = without_resources(well, Kind.CLUSTER, *bad)
@@ -126,7 +132,10 @@ async def test_clusters_from_the_start(world: World) -> None:
 
 @scenario("A37-TROUBLE-13", "A37-TROUBLE-14")
 async def test_clusters_after_good_ones(world: World) -> None:
-    """The leaf x of each tree, and of the only tree the aggregate."""
+    """If the client rejects an update of a Cluster, it uses the tree as it was.
+
+    The updates are for the leaf x of each tree, and for one aggregate.
+    """
     well = (await deploy(world, *TREES, direct=(BESIDE,))).served
     await in_use(world, well, *ROOTS, BESIDE)
     bad = (*each_position("x"), "only-m")
@@ -135,9 +144,8 @@ async def test_clusters_after_good_ones(world: World) -> None:
     )
     later = await with_another_beside(world, well)
     await check_each(world, "A37-TROUBLE-13", later, lasts=True)
-    await world.serve(
-        without_resources(later, Kind.CLUSTER, *bad)
-    )  # so that the good ones are sent again
+    # Remove the Clusters, so that the control plane sends the valid ones again.
+    await world.serve(without_resources(later, Kind.CLUSTER, *bad))
     mended = with_x_first(await moved(world, later, "x"))
     await world.serve(mended)
     await check_each(world, "A37-TROUBLE-14", mended)
@@ -145,6 +153,7 @@ async def test_clusters_after_good_ones(world: World) -> None:
 
 @scenario("A37-TREE-02", "A37-TROUBLE-07", "A37-TROUBLE-08", "A37-TROUBLE-09", "A37-TROUBLE-35")
 async def test_deleted(world: World) -> None:
+    """If a cluster in use is deleted, its tree fails, or the client skips it, by edition."""
     planted = await deploy(world, *TREES, NESTED, direct=(BESIDE, DIRECT))
     well, gone = planted.served, (*each_position("x"), "nested-n", DIRECT)
     await in_use(world, well, *ROOTS, DIRECT, BESIDE)
@@ -163,7 +172,7 @@ async def test_deleted(world: World) -> None:
 
 
 async def is_in_order(world: World, served: XdsConfig, root: str) -> bool:
-    """Judge whether a nested tree is used in its order; nothing else is asked of it if not."""
+    """Check that the client uses a nested tree in its order; return whether it does."""
     expected, make_calls = at_the_first(served, root), partial(calls_to, world, root)
     has_nesting = world.checks.has("A37-TREE-02")
     calls = await world.eventually(expected, make_calls) if has_nesting else await make_calls()
@@ -172,7 +181,7 @@ async def is_in_order(world: World, served: XdsConfig, root: str) -> bool:
 
 
 async def check_deleted(world: World, planted: Deployment, lacks: XdsConfig, *roots: str) -> None:
-    """What became of trees without a cluster, and of one to which a route leads."""
+    """Check requests to trees with a deleted cluster, and to a deleted cluster of a route."""
     choices: dict[str, dict[str, Expectation]] = {
         root: without_one(lacks, root) | {"A88": at_the_first(planted.served, root)}
         for root in roots
@@ -193,6 +202,7 @@ async def check_deleted(world: World, planted: Deployment, lacks: XdsConfig, *ro
 
 @scenario("A37-TROUBLE-33", "A37-TROUBLE-34", needs=("watch", "wait_for_ready"))
 async def test_state_of_a_root_refused(world: World) -> None:
+    """A rejected root is in TRANSIENT_FAILURE, and wait_for_ready requests wait."""
     planted = await deploy(world, {"m": "b"})
     well = planted.served
     await world.serve(without_resources(well, Kind.CLUSTER, "m"))

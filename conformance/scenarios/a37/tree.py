@@ -1,4 +1,4 @@
-"""A37, CDS LB Policy Support for Aggregate and Logical DNS Clusters: from a root to its leaves."""
+"""A37, CDS LB Policy Support for Aggregate and Logical DNS Clusters: the leaves of a tree."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -50,7 +50,7 @@ ORDERS: Mapping[str, Shape] = {
 }
 
 RANKED = {"ranked-z": (Close(), Close(), Close()), "ranked-a": (Close(), Close())}
-"""Leaves of several priorities."""
+"""Leaves with several priorities."""
 
 NESTED: Mapping[str, Shape] = {
     "first": {"m": "n b", "n": "z a"},
@@ -95,7 +95,10 @@ SHARED: Mapping[str, Shape] = {
     ],
 )
 async def test_order(world: World, clause: str, shapes: Mapping[str, Shape]) -> None:
-    """No endpoint can be connected to, so each leaf is tried and given up for the next one."""
+    """The client prefers the leaves of a tree in their order, each at its first position.
+
+    All endpoints close their connections, so the client tries one leaf after another.
+    """
     trees = [prefixed(shape, name) for name, shape in shapes.items()]
     planted = await deploy(world, *trees, modes=RANKED, usual=Close(), by_dns=("dns-e",))
     await world.serve(planted.served)
@@ -108,7 +111,10 @@ async def test_order(world: World, clause: str, shapes: Mapping[str, Shape]) -> 
 
 @scenario("A37-TREE-07", "A37-TREE-08", "A37-TREE-10")
 async def test_asked_for(world: World) -> None:
-    """Each cluster is used by several watchers; the endpoints have names of their own."""
+    """The client subscribes once to each cluster of a tree, and to the endpoints of each EDS leaf.
+
+    Several routes and aggregates use each cluster; each EDS leaf has a service name.
+    """
     trees = [{"m": "n b", "n": "a o", "o": "c b"}, {"z": "o b c"}]
     planted = await deploy(world, *trees, direct=("b", "c"))
     served = with_clusters(planted.served, *(named(cluster) for cluster in planted.served.clusters))
@@ -124,7 +130,7 @@ async def test_asked_for(world: World) -> None:
 
 
 def named(cluster: Cluster) -> Cluster:
-    """The same with a service name, if it is one of EDS."""
+    """Return the cluster with a service name if its type is EDS, or else unchanged."""
     if not isinstance(cluster.discovery, Eds):
         return cluster
     return cluster.known_as(f"endpoints-of-{cluster.name}")
@@ -132,6 +138,7 @@ def named(cluster: Cluster) -> Cluster:
 
 @scenario("A37-TREE-09")
 async def test_service_name_beside_another_type(world: World) -> None:
+    """The client uses an EDS service_name only if the cluster is of type EDS."""
     planted = await deploy(world, {"m": "b a"})
     odd: Any = planted.served.get_cluster("m").resource()
     odd.eds_cluster_config.eds_config.ads.SetInParent()
@@ -146,7 +153,10 @@ async def test_service_name_beside_another_type(world: World) -> None:
 @scenario("A37-TREE-14")
 @pytest.mark.parametrize("name", ["a", "m0", "z"], ids=["before", "between", "behind"])
 async def test_used_by_a_route_and_an_aggregate(world: World, name: str) -> None:
-    """By its name the aggregate sorts before, between or behind its leaves, m and n."""
+    """A cluster can be the target of a route and a leaf of an aggregate at the same time.
+
+    The name of the aggregate sorts before, between or after those of its leaves, m and n.
+    """
     planted = await deploy(world, {name: "m n"}, direct=("m", "n"))
     await world.serve(planted.served)
     await check_use(world, "A37-TREE-14", planted.served, name, "m", "n")
@@ -157,6 +167,7 @@ async def test_used_by_a_route_and_an_aggregate(world: World, name: str) -> None
 
 @scenario("A37-TREE-15")
 async def test_two_aggregates_of_the_same_leaves(world: World) -> None:
+    """Two aggregates share their leaves: the client uses all for each, in the aggregate's order."""
     planted = await deploy(world, {"a": "m n o"}, {"z": "n o m"})
     await world.serve(planted.served)
     failed: tuple[str, ...] = ()
@@ -170,10 +181,11 @@ async def test_two_aggregates_of_the_same_leaves(world: World) -> None:
 
 @scenario("A37-TREE-15", seconds=0.6)
 async def test_aggregate_of_a_route_and_of_others(world: World) -> None:
-    """Routes lead to an aggregate and to others, below which it comes behind a leaf of its own.
+    """The client uses all leaves of an aggregate that routes and other aggregates use.
 
-    Who goes through the routes in any order and keeps what was made of a cluster last has the whole
-    list by a chance of one in nine each time, and four times in a row by one in 6,561.
+    Routes lead to the aggregate m and to eight others, each of which lists m after m's own leaf b.
+    A client that handles the routes in random order, and keeps only its last result for a cluster,
+    has the whole list of m with a chance of 1/9 each time, and four times in a row of 1/6,561.
     """
     others = [{f"k{number}": "b m"} for number in range(4)]
     more = [{f"z{number}": "b m"} for number in range(4)]
@@ -188,7 +200,11 @@ async def test_aggregate_of_a_route_and_of_others(world: World) -> None:
 async def check_use(
     world: World, clause: str, served: XdsConfig, *roots: str, failed: tuple[str, ...] = ()
 ) -> bool:
-    """Whether requests to these roots soon go by what is served now; told up to one that do not."""
+    """Check that requests to each root soon follow the config; stop at the first that do not.
+
+    Returns:
+        True if requests to all roots do.
+    """
     for root in roots:
         expected = at_the_first(served, root, failed)
         calls = await world.eventually(expected, partial(calls_to, world, root))
@@ -200,11 +216,12 @@ async def check_use(
 
 @scenario("A37-TREE-13")
 async def test_connections_of_one_used_twice(world: World) -> None:
+    """A route and an aggregate use a cluster: it has one connection, or one for each use."""
     planted = await deploy(world, {"a": "b c"}, direct=("b",))
     await world.serve(planted.served)
     for root in ("a", "b"):
         await world.rounds.require(
-            at_the_first(planted.served, root), partial(calls_to, world, root), why="it is served"
+            at_the_first(planted.served, root), partial(calls_to, world, root), why="it is in use"
         )
     (address,) = planted.of("b")
     choices = {
@@ -216,9 +233,10 @@ async def test_connections_of_one_used_twice(world: World) -> None:
 
 @scenario("A37-TREE-16", "A37-TREE-17", "A37-TREE-19", "A37-TROUBLE-36")
 async def test_depth(world: World) -> None:
-    """The names of a chain are counted, that of the leaf among them.
+    """The client serves a tree of depth 16, and no tree that exceeds the limit.
 
-    Each name costs a round trip, and the first of all calls waits for fifty of them.
+    The depth counts the names of a chain, including the leaf. Each name costs a round trip, and the
+    first call waits for 50 of them.
     """
     depths = {"sixteen": 16, "seventeen": 17, "eighteen": 18}
     chains = [chain(name, names) for name, names in depths.items()]
@@ -237,7 +255,10 @@ async def test_depth(world: World) -> None:
 
 @scenario("A37-TREE-18", "A37-TREE-20", needs=("watch", "wait_for_ready"))
 async def test_too_deep_and_mended(world: World) -> None:
-    """The one cluster of its channel, so that the channel is in the state that the cluster is."""
+    """A tree that exceeds the limit is in TRANSIENT_FAILURE until an update makes it shorter.
+
+    It is the only cluster of the channel, so the channel has its state.
+    """
     links = chain("c", 18)
     planted = await deploy(world, links)
     await world.serve(planted.served)
@@ -258,7 +279,10 @@ async def test_too_deep_and_mended(world: World) -> None:
 
 @scenario("A37-TREE-38", needs=("metadata",), seconds=1)
 async def test_chain_of_a_thousand(world: World) -> None:
-    """A client may stop at the seventeenth or eighteenth name, or subscribe to all first."""
+    """Requests to a chain of 1,000 clusters fail, or wait until their deadline.
+
+    A client may stop at the 17th or 18th name, or subscribe to all names first.
+    """
     planted = await deploy(world, chain("c", 1000))
     await world.serve(planted.served)
     deep = await world.start([{TO: "c-0"}])
@@ -268,6 +292,7 @@ async def test_chain_of_a_thousand(world: World) -> None:
 
 @scenario("A37-TREE-21", "A37-TREE-23", "A37-TROUBLE-36")
 async def test_cycle_without_a_leaf(world: World) -> None:
+    """Requests to aggregates that lead only to each other fail, until an update adds leaves."""
     trees = ({"own": "own"}, {"m": "n", "n": "m"})
     planted = await deploy(world, *trees, direct=("beside", "x", "y"))
     before = replace(planted.served, routes=planted.served.routes[:3])
@@ -285,6 +310,7 @@ async def test_cycle_without_a_leaf(world: World) -> None:
 
 @scenario("A37-TREE-22")
 async def test_cycle_beside_a_leaf(world: World) -> None:
+    """A tree has a cycle and a leaf: the client uses the leaf, or requests fail."""
     planted = await deploy(world, {"m": "n b", "n": "m"})
     await world.serve(planted.served)
     choices: dict[str, Expectation] = {
@@ -296,7 +322,10 @@ async def test_cycle_beside_a_leaf(world: World) -> None:
 
 @scenario("A37-TREE-35")
 async def test_many_ways(world: World) -> None:
-    """Rows of four aggregates, each of which names the whole next row: 4^8 ways to one leaf."""
+    """The client uses a leaf once, however many paths lead to it.
+
+    Each of four aggregates in a row lists the whole next row: 4^8 paths lead to the leaf.
+    """
     rows = [["m"], *([f"{level}-{place}" for place in range(4)] for level in range(8)), ["leaf"]]
     shape = {name: " ".join(below) for above, below in pairwise(rows) for name in above}
     planted = await deploy(world, shape)
@@ -307,10 +336,11 @@ async def test_many_ways(world: World) -> None:
 @scenario("A37-TREE-36", needs=("metadata",), seconds=4)
 @pytest.mark.parametrize("place", [0, -1], ids=["first", "last"])
 async def test_many_leaves(world: World, place: int) -> None:
-    """One of them has an endpoint, the others have one service name together and none.
+    """An aggregate lists 2,000 leaves: the client serves requests, or they fail.
 
-    No leaf is sent before the client has asked for all, or had time for most of them: it may ask
-    for each by a request of its own, and each would be answered with all asked for until then.
+    One leaf has an endpoint. The others share a service name without endpoints. The control plane
+    sends no leaf until the client has subscribed to all, or had time for most of them. A client may
+    send one request for each leaf, and each response would have all leaves requested so far.
     """
     names = [f"leaf-{number}" for number in range(2000)]
     serving = names[place]
@@ -329,6 +359,7 @@ async def test_many_leaves(world: World, place: int) -> None:
 
 @scenario("A37-TREE-37", seconds=1)
 async def test_long_names(world: World) -> None:
+    """A cluster and its service name have 65,536 characters: it serves, or requests fail."""
     name, service = "n" * 2**16, "s" * 2**16
     planted = await deploy(world, {"m": "b"})
     short = planted.served.get_cluster("b")
@@ -341,7 +372,7 @@ async def test_long_names(world: World) -> None:
 
 
 async def require_use(world: World, served: XdsConfig) -> None:
-    """After what was extreme the client must live, and go by an update as any other."""
+    """Require that the client survives the extreme config and applies the next update."""
     await world.serve(served)
-    why = "an update came after the extreme one that any client can take"
+    why = "a normal update came after the extreme one"
     await world.rounds.require(at_the_first(served, "m"), partial(calls_to, world, "m"), why=why)

@@ -1,4 +1,4 @@
-"""A37, Validation, and what A27, A29, A47 and A50 have checked: which Clusters are refused."""
+"""A37, Validation; A27, A29, A47, A50: which Clusters a client rejects, and which it accepts."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -24,7 +24,7 @@ ADDRESS = "endpoint { address { socket_address { address: '127.0.0.1' port_value
 ASSIGNED = f"load_assignment {{ endpoints {{ lb_endpoints {{ {ADDRESS} }} }} }}"
 EDS = "eds_cluster_config"
 NO_MESSAGE = r"\377\377"
-"""Bytes that no message begins with."""
+"""Bytes that are no valid start of a message."""
 
 TYPES = (
     ClusterVariant("A37-VALID-04", f"type: STATIC {ASSIGNED}", less=EDS),
@@ -94,7 +94,7 @@ PERCENTAGES = {
 
 
 def outliers(clause: str, said: str, *otherwise: str) -> ClusterVariant:
-    """A Cluster with this outlier_detection."""
+    """Return a Cluster with this outlier_detection."""
     return ClusterVariant(clause, f"outlier_detection {{ {said} }}", otherwise=otherwise)
 
 
@@ -109,7 +109,7 @@ OUTLIERS = (
 
 
 def instance(field: str, name: str = PROVIDER) -> str:
-    """Where certificates come from, in text format."""
+    """Return a certificate provider instance in text format."""
     return f"{field} {{ instance_name: '{name}' }}"
 
 
@@ -119,23 +119,23 @@ TLS = "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext"
 
 
 def tls(context: str, fields: str = "") -> str:
-    """TLS in text format: its common_tls_context, and other fields."""
+    """Return TLS in text format, with this common_tls_context and other fields."""
     config = packed(TLS, f"common_tls_context {{ {context} }} {fields}")
     return f"name: 'envoy.transport_sockets.tls' {config}"
 
 
 def validated(checks: str = "") -> str:
-    """A validation context that is good, but for these checks."""
+    """Return a validation context that is valid except for these checks."""
     return f"validation_context {{ {ROOT} {checks} }}"
 
 
 def combined(context: str) -> str:
-    """The other place of a validation context."""
+    """Return a combined_validation_context with this context as its default."""
     return f"combined_validation_context {{ default_{context} }}"
 
 
 def socket(clause: str, said: str, *otherwise: str) -> ClusterVariant:
-    """A Cluster with this transport_socket."""
+    """Return a Cluster with this transport_socket."""
     return ClusterVariant(clause, f"transport_socket {{ {said} }}", otherwise=otherwise)
 
 
@@ -185,7 +185,7 @@ def table(
     *more: str,
     bootstrap: Bootstrap = AS_ALWAYS,
 ) -> Any:
-    """A row of a scenario's table that has a table itself, for one world: its clauses, and more."""
+    """Return a row for one world that checks a table of variants; `more` are further clauses."""
     clauses = (*dict.fromkeys(variant.clause for variant in odds), *more)
     mark = scenario(*clauses, seconds=1, bootstrap=bootstrap)
     return pytest.param(form, odds, id=name, marks=mark)
@@ -203,6 +203,7 @@ def table(
     ],
 )
 async def test_refused(world: World, form: Form, odds: Sequence[ClusterVariant]) -> None:
+    """The client rejects each of these Clusters, and continues to use the last valid one."""
     live = await LiveCluster.begin(world, form)
     await live.refused_all(odds, *(("A37-VALID-28",) if form == "aggregate" else ()))
 
@@ -287,6 +288,7 @@ SECURE = (
     ],
 )
 async def test_taken(world: World, form: Form, odds: Sequence[ClusterVariant]) -> None:
+    """The client accepts each of these Clusters and uses it."""
     live = await LiveCluster.begin(world, form)
     for variant in odds:
         await live.taken(variant)
@@ -297,6 +299,7 @@ async def test_taken(world: World, form: Form, odds: Sequence[ClusterVariant]) -
     ("clause", "source"), [case("ads", "A27-CDS-01", "ads"), case("self", "A47-CDS-03", "self")]
 )
 async def test_source_of_endpoints(world: World, clause: str, source: str) -> None:
+    """The client accepts an eds_config of ads or self, and requests endpoints on the ADS stream."""
     world.checks.require(clause)
     live = await LiveCluster.begin(world, "EDS", about="A27-CDS-01" if source == "ads" else "")
     await live.taken(ClusterVariant(clause, f"eds_config {{ {source} {{}} }}", within=EDS))
@@ -309,13 +312,14 @@ ENDPOINTS_XDSTP = f"xdstp://{AUTHORITY}/envoy.config.endpoint.v3.ClusterLoadAssi
 
 @scenario("A47-CDS-02", AFTERWARDS, bootstrap=WITH_AUTHORITY)
 async def test_xdstp_name(world: World) -> None:
+    """The client accepts a Cluster with an xdstp name and a service_name."""
     live = await LiveCluster.begin(world, "EDS", name=f"{XDSTP}used")
     await live.taken(ClusterVariant("A47-CDS-02"))
 
 
 @scenario("A47-CDS-01", AFTERWARDS, UNCHANGED, bootstrap=WITH_AUTHORITY)
 async def test_xdstp_name_alone(world: World) -> None:
-    """Without a service name."""
+    """The client rejects a Cluster with an xdstp name and without a service_name."""
     world.checks.require("A47-CDS-01")
     live = await LiveCluster.begin(world, "EDS", name=f"{XDSTP}used")
     await live.refused_all([ClusterVariant("A47-CDS-01", less="service_name", within=EDS)])
@@ -323,6 +327,7 @@ async def test_xdstp_name_alone(world: World) -> None:
 
 @scenario("A47-CDS-04", AFTERWARDS, bootstrap=WITH_AUTHORITY)
 async def test_xdstp_name_of_an_aggregate(world: World) -> None:
+    """The client accepts an aggregate with an xdstp name."""
     name = f"{XDSTP}used"
     live = await LiveCluster.begin(world, "aggregate", about="A47-CDS-04", name=name)
     await live.taken(ClusterVariant("A47-CDS-04"))
@@ -330,12 +335,13 @@ async def test_xdstp_name_of_an_aggregate(world: World) -> None:
 
 @scenario("A47-CDS-02", AFTERWARDS, bootstrap=WITH_AUTHORITY)
 async def test_xdstp_names_throughout(world: World) -> None:
+    """The client accepts xdstp names of an aggregate, its leaves and their service names."""
     names = {"name": f"{XDSTP}used", "leaves": XDSTP, "services": ENDPOINTS_XDSTP}
     live = await LiveCluster.begin(world, "aggregate", **names)
     await live.taken(ClusterVariant("A47-CDS-02"))
 
 
-# What the texts leave open.
+# Behaviors that the texts leave open.
 
 ONE_MATCH = f"transport_socket_matches {{ transport_socket {{ {tls(validated())} }} match {{}} }}"
 

@@ -1,4 +1,4 @@
-"""A42, Aggregated Connectivity State: the six rules, by failover and by the channel's state."""
+"""A42, Aggregated Connectivity State: the six rules, seen by failover or the channel's state."""
 
 from itertools import dropwhile
 
@@ -26,21 +26,22 @@ from test_servers import Close, Hold, Serve, Stall
 
 WAITS = EndsWith(status="DEADLINE_EXCEEDED")
 
-UNASKED = "the channel has endpoints, and nobody has asked for one"
+UNASKED = "the channel has endpoints and no request"
 
 
 def reports(*endpoints: State) -> EndsInState:
-    """That the channel comes to what these states of its endpoints make."""
+    """Expect that the channel reaches the aggregated state of these endpoints."""
     return EndsInState((aggregated_state(endpoints),))
 
 
 def once_not_idle(seen: States) -> States:
-    """What followed IDLE: an IDLE at first may be told late, or twice."""
+    """Return the states after the first IDLE, which a client may report late or twice."""
     return States(tuple(dropwhile(lambda state: state.state == "IDLE", seen.states)))
 
 
 @scenario("A42-AGG-01", needs=("watch",))
 async def test_one_ready(world: World) -> None:
+    """If one endpoint is READY, the policy reports READY."""
     order = await ring_order(world, 3)
     watched = await world.states.watch()
     await order.arrange("READY", "IDLE", "IDLE")
@@ -50,7 +51,10 @@ async def test_one_ready(world: World) -> None:
 
 @scenario("A42-AGG-02")
 async def test_two_failed_of_five(world: World) -> None:
-    """Two of five: neither a half nor a majority is needed."""
+    """If two endpoints have failed and none is READY, the policy reports TRANSIENT_FAILURE.
+
+    Two of five are less than half.
+    """
     lower = await endpoints(world, Serve())
     order = await ring_order(world, 5, tier(1, lower))
     await order.set_modes(Close(), Close(), *[Stall()] * 3)
@@ -60,7 +64,7 @@ async def test_two_failed_of_five(world: World) -> None:
 
 @scenario("A42-AGG-03", "A42-AGG-09", needs=("watch",))
 async def test_one_connecting(world: World) -> None:
-    """The others are IDLE, which does not hide it."""
+    """If one endpoint is CONNECTING and the others are IDLE, the policy reports CONNECTING."""
     order = await ring_order(world, 3)
     await order[0].set_mode(Stall())
     watched = await world.states.watch()
@@ -75,7 +79,10 @@ async def test_one_connecting(world: World) -> None:
 @scenario("A42-AGG-04", needs=("watch",), seconds=1.2, waits=True)
 @pytest.mark.parametrize("count", [2, 3])
 async def test_one_failed(world: World, count: int) -> None:
-    """One failed endpoint of two is half of them."""
+    """If one endpoint has failed and the others are IDLE, the policy reports CONNECTING.
+
+    The row with two endpoints has half of them failed.
+    """
     lower = await endpoints(world, Serve())
     order = await ring_order(world, count, tier(1, lower), unasked=True)
     await order.set_modes(Close(), *[Stall()] * (count - 1))
@@ -92,6 +99,7 @@ async def test_one_failed(world: World, count: int) -> None:
 
 @scenario("A42-AGG-05", needs=("watch",))
 async def test_connection_lost_beside_idle_ones(world: World) -> None:
+    """If all endpoints are IDLE, the policy reports IDLE."""
     order = await ring_order(world, 3)
     watched = await world.states.watch()
     await order.make_ready(order[0])
@@ -104,6 +112,7 @@ async def test_connection_lost_beside_idle_ones(world: World) -> None:
 
 @scenario("A42-AGG-06")
 async def test_only_endpoint_failed(world: World) -> None:
+    """If the only endpoint has failed, the policy reports TRANSIENT_FAILURE."""
     only, lower = await endpoints(world, Close()), await endpoints(world, Serve())
     await serve_before_requests(world, ranked(only, lower))
     calls = await world.call(world.sessions(1), deadline=timing.FAR_FROM_FAILOVER)
@@ -112,6 +121,7 @@ async def test_only_endpoint_failed(world: World) -> None:
 
 @scenario("A42-AGG-07")
 async def test_one_ready_beside_two_failed(world: World) -> None:
+    """If one endpoint is READY, two failed endpoints do not matter."""
     lower = await endpoints(world, Serve())
     order = await ring_order(world, 3, tier(1, lower))
     await order.arrange("TRANSIENT_FAILURE", "TRANSIENT_FAILURE", "READY")
@@ -121,6 +131,7 @@ async def test_one_ready_beside_two_failed(world: World) -> None:
 
 @scenario("A42-AGG-08")
 async def test_two_failed_beside_one_connecting(world: World) -> None:
+    """An endpoint that is CONNECTING does not hide two failed ones."""
     lower = await endpoints(world, Serve())
     order = await ring_order(world, 5, tier(1, lower), unasked=True)
     await order.set_modes(Close(), Close(), *[Stall()] * 3)
@@ -131,7 +142,11 @@ async def test_two_failed_beside_one_connecting(world: World) -> None:
 
 @scenario("A42-AGG-10", needs=("watch",))
 async def test_no_idle_between_attempts(world: World) -> None:
-    """The first attempt fails once CONNECTING has been told: what is short may not be told."""
+    """Between two attempts the policy does not report IDLE.
+
+    The first attempt fails only after the client reported CONNECTING, because it may not report a
+    short state.
+    """
     order = await ring_order(world, 2, unasked=True)
     await order.set_modes(Hold(), Hold())
     watched = await world.states.watch()
@@ -151,18 +166,22 @@ async def test_no_idle_between_attempts(world: World) -> None:
 
 @scenario("A42-AGG-11", needs=("watch",))
 async def test_nothing_tried_yet(world: World) -> None:
+    """With new endpoints, none of which was tried, the policy reports IDLE."""
     watched = await world.states.watch()
     members = await endpoints(world, Serve(), Serve())
     await serve_before_requests(world, ranked(members))
     states = await world.states.until(watched, "IDLE", since=len(watched.states) - 1)
-    quiet = await world.attempts.quiet(*members, why="the channel has had its endpoints")
+    quiet = await world.attempts.quiet(*members, why="the channel has its endpoints")
     await world.check("A42-AGG-11", states, reports("IDLE", "IDLE"))
     await world.check("A42-AGG-11", quiet, NoAttempts())
 
 
 @scenario("A42-AGG-12", needs=("metadata",), seconds=1.2, waits=True)
 async def test_many_entries_of_one_endpoint(world: World) -> None:
-    """All calls at once: one after another they would wait for the failover timer."""
+    """An endpoint with many ring entries counts once.
+
+    All calls start at once; one after another they would wait for the failover timer.
+    """
     heavy, light, lower = await endpoints(world, Close(), Stall(), Serve())
     uneven = Locality((Endpoint(heavy.address, 50), Endpoint(light.address, 1)))
     served = one_cluster((uneven, tier(1, [lower])), policy=RingHash(minimum=1024))
@@ -175,6 +194,7 @@ async def test_many_entries_of_one_endpoint(world: World) -> None:
 
 @scenario("A42-AGG-13")
 async def test_no_endpoints(world: World) -> None:
+    """Without any endpoint the policy reports TRANSIENT_FAILURE."""
     lower = await endpoints(world, Serve())
     await serve_before_requests(world, ranked((), lower))
     calls = await world.call(world.sessions(5), deadline=timing.FAR_FROM_FAILOVER)
@@ -187,14 +207,17 @@ async def test_no_endpoints(world: World) -> None:
 
 @scenario("A42-AGG-14", seconds=0.6)
 async def test_failed_ones_removed(world: World) -> None:
-    """What stays was never tried, so the first priority is IDLE, and used again."""
+    """Only endpoints of the current list count.
+
+    The remaining endpoints were never tried, so the first priority is IDLE and in use again.
+    """
     failed, lower = await endpoints(world, Close(), Close()), await endpoints(world, Serve())
     fresh = await endpoints(world, Serve(), Serve())
     await serve_before_requests(world, ranked(failed, lower))
     await world.require_served(world.sessions(5), deadline=timing.FAR_FROM_FAILOVER)
     await world.serve(ranked(fresh, lower))
     unasked = await world.attempts.quiet(
-        *fresh, why="the policy would connect them, were it failed still"
+        *fresh, why="a policy in TRANSIENT_FAILURE would connect them"
     )
     await world.check("A42-AGG-14", unasked, NoAttempts())
     mended = AllServedBy(tuple(endpoint.address for endpoint in fresh))

@@ -19,22 +19,24 @@ from fake_control_plane import Kind
 CHANNELS = 40
 
 PROCESSES = 8
-"""At most: two with different values seldom meet the same one of 64 endpoints, eight never."""
+"""The most processes to start. Two with different ids seldom reach the same one of 64 endpoints,
+and eight never do."""
 
 MANY_ENDPOINTS = 256
-"""Where one other value is judged by its endpoint, it meets the same once in so many times."""
+"""Number of endpoints; two different hashes reach the same one once in 256 times."""
 
 ALIKE_BY_CHANCE = 3
-"""Channels. If two ids have their first 13 bits or so in common, exclusive or leaves the hashes of
-all requests so near each other that fifteen of them meet the same endpoints. A pair of channels
-does with a chance of 1.1e-4 on a ring of 1,024, found by simulation; so four of twenty do with one
-below 4,845 x (2.2e-4)^3, which is 5e-8."""
+"""Number of channels that may agree by chance. If two ids share about their first 13 bits, XOR
+keeps the hashes of all requests so close that 15 of them reach the same endpoints. By simulation a
+pair of channels does so with a chance of 1.1e-4 on a ring of 1,024 entries. So four of twenty
+channels do with a chance below 4,845 x (2.2e-4)^3 = 5e-8."""
 
 CHANNEL_ID = ChannelIdPolicy()
 
 
 @scenario("A42-CHAN-01")
 async def test_one_value_for_a_channel(world: World) -> None:
+    """The channel id gives all requests on a channel the same hash."""
     await world.plain_ring(CHANNEL_ID)
     calls = await world.call(world.sessions(ENOUGH_TO_DIFFER))
     await world.check("A42-CHAN-01", calls, OneEndpoint())
@@ -42,6 +44,7 @@ async def test_one_value_for_a_channel(world: World) -> None:
 
 @scenario("A42-CHAN-01", "A42-CHAN-02", "A42-CHAN-03", needs=("channels",), seconds=1)
 async def test_other_channels_other_values(world: World) -> None:
+    """The channel id is a random number, uniform over channels."""
     served = await world.plain_ring(CHANNEL_ID)
     twice = [
         await world.call([{}, {}], channel=await world.channels.open()) for _ in range(CHANNELS)
@@ -55,7 +58,11 @@ async def test_other_channels_other_values(world: World) -> None:
 
 @scenario("A42-CHAN-02", seconds=0.6)
 async def test_other_processes_other_values(world: World) -> None:
-    """The first channel of each process; more of them only while they seem to be the same."""
+    """Channels of several processes do not share the channel id.
+
+    The scenario uses the first channel of each process. It starts more processes only while all
+    ids seem equal.
+    """
     await world.serve(single_locality(await world.addresses(64), policies=(CHANNEL_ID,)))
     calls = await world.call([{}])
     while len(calls) < PROCESSES and not fits(SeveralEndpoints(), calls):
@@ -66,9 +73,11 @@ async def test_other_processes_other_values(world: World) -> None:
 
 @scenario("A42-CHAN-04", needs=("metadata",))
 async def test_same_value_across_routes_and_updates(world: World) -> None:
-    """The new routes have no policy for the one method, by which it is seen that they are in use.
+    """The channel id stays the same on every route and after every update of the routes.
 
-    A client that is not told call by call may have a channel for each method.
+    The new routes have no hash policy for one of the methods, which shows when they are in use. The
+    scenario needs the `metadata` capability, because a client without it may have a channel for
+    each method.
     """
     localities = single_locality(await world.addresses(MANY_ENDPOINTS)).get_cluster().localities
     served = one_cluster(
@@ -89,10 +98,11 @@ async def test_same_value_across_routes_and_updates(world: World) -> None:
 
 @scenario("A42-CHAN-05", needs=("channels",), seconds=1)
 async def test_channel_id_beside_a_header(world: World) -> None:
-    """In each channel the header counts, in either half of its hashes; and beside it the id does.
+    """The client combines the result of the channel id with the result of a header.
 
-    A client that loses the header under half of all ids is missed once in a million runs, and one
-    that loses half of all ids once in 800: if no more than three channels have such an id.
+    In each channel the header affects the hash, in either half of its hashes, and so does the id.
+    The scenario misses a client that ignores the header under half of all ids once in a million
+    runs, and a client that ignores half of all ids once in 800.
     """
     served = single_locality(
         await world.addresses(TWICE_AS_MANY), policies=(CHANNEL_ID, *BY_SESSION)

@@ -28,22 +28,23 @@ from conformance.xds_config.routes import SESSION
 from fake_control_plane import Kind
 
 LIMIT = 8 * 1024 * 1024
-"""8M: the largest size that is not to be NACKed."""
+"""8M: the largest size that a client must accept."""
 
 RAISED_CAP = 16384
 
 TWICE = 2
-"""How often each of 25 header values comes, at different places of a rotation over four: so
-ROUND_ROBIN is not taken for a ring."""
+"""Number of calls with each of 25 header values. They fall on different places of a rotation over
+four endpoints, so that ROUND_ROBIN does not look like a ring."""
 
 NO_RINGS: Mapping[str, MatchesRing] = {}
-"""Where what becomes of the ring is not asked."""
+"""For choices that do not depend on the ring."""
 
 GUARD = "GRPC_XDS_EXPERIMENTAL_ENABLE_RING_HASH"
 
 
 @scenario("A42-CDS-01")
 async def test_ring_hash(world: World) -> None:
+    """The client accepts RING_HASH and balances requests by their hash."""
     await world.plain_ring()
     calls = await world.call(TWICE * world.sessions(ENOUGH_TO_DIFFER + 1))
     await world.check("A42-CDS-01", calls, OneEndpoint(each_value_of=SESSION))
@@ -63,6 +64,7 @@ async def test_ring_hash(world: World) -> None:
     ],
 )
 async def test_sizes(world: World, clause: str, ring: RingHash) -> None:
+    """The client builds the ring with the sizes of the Cluster, or their defaults."""
     served = await world.plain_ring(ring=ring)
     calls = await world.call(world.values.telling(served))
     uncapped = served.with_ring_cap(LIMIT)
@@ -73,6 +75,7 @@ async def test_sizes(world: World, clause: str, ring: RingHash) -> None:
 
 @scenario("A42-CDS-07", knobs={"ring_size_cap": RAISED_CAP})
 async def test_maximum_unset_under_a_raised_cap(world: World) -> None:
+    """If the Cluster sets no maximum, only the local cap limits the ring."""
     served = await world.plain_ring(ring=RingHash(minimum=5000))
     uncapped = served.with_ring_cap(RAISED_CAP)
     calls = await world.call(world.values.telling(uncapped, apart_from=served))
@@ -87,7 +90,10 @@ async def test_maximum_unset_under_a_raised_cap(world: World) -> None:
     ],
 )
 async def test_maximum(world: World, clause: str, weight: int, ring: RingHash) -> None:
-    """A light endpoint asks for more entries than the maximum has."""
+    """The client builds the ring with the maximum_ring_size of the Cluster.
+
+    A light endpoint would need a ring above the maximum.
+    """
     light, *heavy = await world.addresses(4)
     weights: dict[str, int | None] = {light: 1, **dict.fromkeys(heavy, weight)}
     served = weighted_locality(weights, policy=ring)
@@ -104,7 +110,10 @@ async def test_maximum(world: World, clause: str, weight: int, ring: RingHash) -
     ],
 )
 async def test_accepted(world: World, clause: str, ring: RingHash) -> None:
-    """And used: the ring is of another size than the one before, which shows when it serves."""
+    """The client accepts and uses a size of exactly 8M.
+
+    The ring before has another size, so that requests show when the new ring is in use.
+    """
     served = await world.plain_ring()
     headers = world.values.sessions_to_map()
     await world.require_served(headers[:1])
@@ -135,6 +144,7 @@ async def test_accepted(world: World, clause: str, ring: RingHash) -> None:
     ],
 )
 async def test_refused(world: World, clause: str, ring: RingHash) -> None:
+    """The client rejects a size above 8M, and any hash function but XX_HASH."""
     answer = await offer_cluster(world, lambda served: served.with_policy(ring).cluster())
     await world.check(
         clause, answer, {"A42": AckedOrNacked(acked=False), "envoy": AckedOrNacked(acked=True)}
@@ -143,7 +153,11 @@ async def test_refused(world: World, clause: str, ring: RingHash) -> None:
 
 @scenario("A42-CDS-19", "A42-CDS-30", "A42-CDS-31", seconds=0.7)
 async def test_old_config_after_a_nack(world: World) -> None:
-    """The first Cluster that the client refuses will do, whether or not it should take others."""
+    """After the client rejects a Cluster, it keeps using the last accepted one.
+
+    The scenario uses the first Cluster that the client rejects, whether or not the client should
+    accept the others.
+    """
     served = await world.plain_ring(ring=RingHash(minimum=256))
     headers = world.values.sessions_to_map()
     await world.require_served(headers)
@@ -156,13 +170,13 @@ async def test_old_config_after_a_nack(world: World) -> None:
         if not answer.acked:
             break
         await world.control.offer(Kind.CLUSTER, served.cluster())
-        why = "the Cluster that was accepted last is sent again"
+        why = "the control plane sent the last accepted Cluster again"
         await world.rounds.require(served.matches_ring(), lambda: world.call(headers), why=why)
     else:
         return
     await world.check("A42-CDS-30", answer, AnswerVersion())
     await world.check("A42-CDS-31", answer, NackHasDetail())
-    await world.attempts.quiet(why="the NACK: time for the resource to be applied by mistake")
+    await world.attempts.quiet(why="the NACK: a client might apply the resource by mistake")
     calls = await world.call(headers)
     await world.check("A42-CDS-19", calls, served.matches_ring())
     good = await world.control.offer(
@@ -205,7 +219,10 @@ async def test_old_config_after_a_nack(world: World) -> None:
 async def test_left_open(
     world: World, clause: str, case: str, change: RingHash, readings: dict[str, RingHash]
 ) -> None:
-    """The ring before is of none of these sizes."""
+    """The text does not say how a client handles these sizes.
+
+    The ring before has none of them.
+    """
     served = await world.plain_ring(ring=RingHash(minimum=400))
     await world.require_served(world.sessions(1))
     answer = await world.control.offer(Kind.CLUSTER, served.with_policy(change).cluster())
@@ -216,6 +233,8 @@ async def test_left_open(
 
 @scenario("A42-CDS-20")
 async def test_ring_hash_config_beside_round_robin(world: World) -> None:
+    """An invalid ring_hash_lb_config under ROUND_ROBIN: the client accepts or rejects it."""
+
     def cluster(served: XdsConfig) -> Any:
         changed = served.with_policy(RingHash(maximum=LIMIT + 1)).cluster()
         changed.lb_policy = changed.ROUND_ROBIN
@@ -226,6 +245,8 @@ async def test_ring_hash_config_beside_round_robin(world: World) -> None:
 
 @scenario("A42-CDS-21")
 async def test_maglev(world: World) -> None:
+    """The client rejects a Cluster whose lb_policy is MAGLEV."""
+
     def cluster(served: XdsConfig) -> Any:
         changed = served.with_policy(RingHash(has_config=False)).cluster()
         changed.lb_policy = changed.MAGLEV
@@ -244,7 +265,7 @@ async def check_choice(
     *,
     case: str = "",
 ) -> None:
-    """A NACK, or an ACK and what becomes of calls then, is reported; `case` tells several apart."""
+    """Report a NACK, or an ACK and the behavior of calls; `case` distinguishes several reports."""
     told = f"{case}: " if case else ""
     if not answer.acked:
         await world.check(clause, answer, {f"{told}NACK": AckedOrNacked(acked=False)})
@@ -276,6 +297,7 @@ async def test_round_robin(world: World) -> None:
 
 @scenario("A42-CDS-22")
 async def test_round_robin_to_ring_hash(world: World) -> None:
+    """After an update to RING_HASH, the client places requests by their hash."""
     served = single_locality(await world.addresses(4), policy=RoundRobin())
     await world.serve(served)
     headers = TWICE * world.sessions(ENOUGH_TO_DIFFER + 1)
@@ -288,6 +310,7 @@ async def test_round_robin_to_ring_hash(world: World) -> None:
 
 @scenario("A42-CDS-23")
 async def test_ring_hash_to_round_robin(world: World) -> None:
+    """After an update to ROUND_ROBIN, the client spreads requests in turn."""
     served = single_locality(await world.addresses(TURNS))
     await world.serve(served)
     await world.require_served(world.sessions(ENOUGH_TO_DIFFER))
@@ -298,7 +321,11 @@ async def test_ring_hash_to_round_robin(world: World) -> None:
 
 @scenario("A42-CDS-24")
 async def test_change_of_sizes(world: World) -> None:
-    """Who keeps the first sizes seems to have keys of its own: 150 calls tell it by its arcs."""
+    """After an update of the ring sizes, the client places requests on a ring of the new size.
+
+    A client that keeps the old ring looks like one with unknown keys; 150 calls expose it by its
+    arcs.
+    """
     served = await world.plain_ring(ring=RingHash(minimum=64))
     headers = world.sessions(150)
     await world.require_served(headers[:1])
@@ -319,7 +346,10 @@ async def test_change_of_sizes(world: World) -> None:
     ],
 )
 async def test_calls_during_a_change(world: World, before: Policy, after: Policy) -> None:
-    """They begin before the update is sent, and those that see it in use are the last."""
+    """While an update changes the policy or the ring sizes, the client serves requests.
+
+    Requests run from before the update until it is in use.
+    """
     served = single_locality(await world.addresses(4), policy=before)
     await world.serve(served)
     await world.require_served(world.sessions(ENOUGH_TO_DIFFER))
@@ -338,7 +368,11 @@ async def test_calls_during_a_change(world: World, before: Policy, after: Policy
     ],
 )
 async def test_aggregate(world: World, own: Policy, of_the_leaf: Policy) -> None:
-    """The same calls tell either: each header value comes as often as there are endpoints."""
+    """Below an aggregate, the policy of the aggregate applies (A42), or that of the leaf (A75).
+
+    There are as many calls with each header value as endpoints, so that the same calls show either
+    policy.
+    """
     world.preconditions.aggregates()
     leaf = single_locality(await world.addresses(TURNS), name="leaf", policy=of_the_leaf)
     await world.serve(aggregate(leaf, policy=own))
@@ -356,6 +390,7 @@ async def test_aggregate(world: World, own: Policy, of_the_leaf: Policy) -> None
 
 @scenario("A42-CDS-26", alone=True, seconds=1)
 async def test_guard(world: World) -> None:
+    """An environment variable may guard RING_HASH."""
     await world.plain_ring()
     channels = {
         "unset": await world.channels.default(),
@@ -365,7 +400,8 @@ async def test_guard(world: World) -> None:
         seen: Calls | Answer
         choices: dict[str, Expectation]
         try:
-            same = [{SESSION: "same"}] * ENOUGH_TO_DIFFER  # in turn: not all wait for the first one
+            # One call after another, so that they do not all wait for the first connection.
+            same = [{SESSION: "same"}] * ENOUGH_TO_DIFFER
             seen = await world.call(same, channel=channel, concurrency=1)
             choices = {
                 "RING_HASH is used": OneEndpoint(),

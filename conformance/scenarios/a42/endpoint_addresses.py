@@ -1,4 +1,4 @@
-"""A61: an endpoint of several addresses on the ring, with A61's guard on where there is one."""
+"""A61: an endpoint with several addresses on the ring, with the guard of A61 enabled."""
 
 from itertools import product
 
@@ -25,22 +25,23 @@ GUARD = "GRPC_EXPERIMENTAL_XDS_DUALSTACK_ENDPOINTS"
 
 
 def listed(*endpoints: Endpoint) -> XdsConfig:
-    """One locality."""
+    """Return a config with one locality of these endpoints."""
     return one_cluster((Locality(endpoints),), policy=LARGE)
 
 
 async def guarded(world: World) -> Channel:
-    """A channel of a client that is told to read further addresses: A61 lets it wait for that."""
+    """Open a channel in a process that enables additional addresses; A61 allows such a guard."""
     return await world.channels.open_elsewhere(**{GUARD: "true"})
 
 
 async def check(world: World, clause: str, calls: Calls, served: XdsConfig) -> None:
-    """Envoy and A61 mean the same ring."""
+    """Check calls by the ring, which is the same by A61 and in Envoy."""
     await world.check(clause, calls, {"A61": served.matches_ring(), "envoy": served.matches_ring()})
 
 
 @scenario("A61-RING-01", "A61-RING-02", "A61-RING-04", seconds=0.6)
 async def test_place_on_the_ring(world: World) -> None:
+    """The first address of an endpoint determines its places on the ring."""
     a, b, c, d = await world.addresses(4)
     served = listed(Endpoint(a, further=(b,)), Endpoint(c), Endpoint(d))
     await world.serve(served)
@@ -51,7 +52,7 @@ async def test_place_on_the_ring(world: World) -> None:
     swapped = listed(Endpoint(b, further=(a,)), Endpoint(c), Endpoint(d))
     await world.serve(swapped)
 
-    async def by_endpoint() -> Calls:  # its connection to the other address may well be kept
+    async def by_endpoint() -> Calls:  # The client may keep its connection to the other address.
         return (await world.call(headers, channel=channel)).taken_for({a: b})
 
     calls = await world.eventually(swapped.matches_ring(), by_endpoint)
@@ -60,7 +61,10 @@ async def test_place_on_the_ring(world: World) -> None:
 
 @scenario("A61-RING-03", seconds=0.6)
 async def test_second_address(world: World) -> None:
-    """Not the first of three addresses serves, nor, by the end, the second."""
+    """If the first address of an endpoint fails, the endpoint keeps its place on the ring.
+
+    The first of three addresses never serves; at the end the second does not either.
+    """
     first, second, third, *others = await world.endpoints(5)
     await first.set_mode(Refuse())
     served = listed(
@@ -83,7 +87,10 @@ async def test_second_address(world: World) -> None:
 
 @scenario("A61-SUB-01", seconds=1)
 async def test_one_address_failed(world: World) -> None:
-    """The request waits for the last of three addresses, and is served there."""
+    """An endpoint fails only after an attempt at each of its addresses has failed.
+
+    The request waits for the last of three addresses, and is served there.
+    """
     first, second, last, *others = await world.endpoints(5)
     await first.set_mode(Close())
     await second.set_mode(Close())
@@ -105,7 +112,10 @@ async def test_one_address_failed(world: World) -> None:
 
 @scenario("A61-GUARD-01", alone=True)
 async def test_guard(world: World) -> None:
-    """Only the second address of the only endpoint serves."""
+    """An environment variable may guard additional addresses.
+
+    Only the second address of the only endpoint serves.
+    """
     first, second = await world.endpoints(2)
     await first.set_mode(Close())
     await world.serve(listed(Endpoint(first.address, further=(second.address,))))
@@ -125,9 +135,10 @@ async def test_guard(world: World) -> None:
 
 @scenario("A61-DNS-01", seconds=0.5)
 async def test_logical_dns(world: World) -> None:
-    """A name of three addresses, all of which serve, until the one that is used does not.
+    """All addresses of a LOGICAL_DNS cluster are one endpoint.
 
-    Where nobody was connected to, the name may be one that the client cannot see.
+    A name has three addresses that serve, until the one in use fails. If the client connects to
+    none, it may be unable to resolve the name, which is a precondition.
     """
     known = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
     channel = await world.channels.open_elsewhere({NAME: known})

@@ -1,4 +1,4 @@
-"""A76: the hash_key of an endpoint's metadata places it on the ring."""
+"""A76: the hash_key in an endpoint's metadata determines its places on the ring."""
 
 from conformance.judging.declaration import scenario
 from conformance.judging.expectations import (
@@ -19,12 +19,12 @@ GUARD = "GRPC_XDS_ENDPOINT_HASH_KEY_BACKWARD_COMPAT"
 
 
 def keyed(*rows: tuple[str, str]) -> XdsConfig:
-    """One locality of endpoints with these addresses and keys."""
+    """Return a config with one locality of endpoints with these addresses and keys."""
     return one_cluster((Locality(tuple(Endpoint(at, hash_key=key) for at, key in rows)),))
 
 
 def used_or_not(served: XdsConfig) -> dict[str, MatchesRing]:
-    """Each call where keys place the endpoints, or where addresses do."""
+    """Return the rings by keys and by addresses."""
     return {
         "used": served.matches_ring(hash_keys=True),
         "ignored": served.matches_ring(hash_keys=False),
@@ -33,7 +33,10 @@ def used_or_not(served: XdsConfig) -> dict[str, MatchesRing]:
 
 @scenario("A76-KEY-01", "A76-KEY-07")
 async def test_hash_key(world: World) -> None:
-    """Then all addresses change: where the key format is unknown only that tells."""
+    """The hash_key of an endpoint determines its places on the ring, not its address.
+
+    Then all addresses change; for an unknown key format only that shows whether keys are used.
+    """
     addresses, others = await world.addresses(3), await world.addresses(3)
     served = keyed(*zip(addresses, KEYS, strict=True))
     await world.serve(served)
@@ -49,6 +52,7 @@ async def test_hash_key(world: World) -> None:
 
 @scenario("A76-KEY-06", alone=True)
 async def test_switched_off(world: World) -> None:
+    """An environment variable may switch hash_key off."""
     served = keyed(*zip(await world.addresses(3), KEYS, strict=True))
     await world.serve(served)
     switched_off = await world.channels.open_elsewhere(**{GUARD: "true"})
@@ -58,7 +62,10 @@ async def test_switched_off(world: World) -> None:
 
 @scenario("A76-KEY-02")
 async def test_empty_hash_key(world: World) -> None:
-    """Listed the other way round when the keys come: places by the empty key would be others."""
+    """With an empty hash_key, the address determines the places of an endpoint.
+
+    The update with empty keys reverses the list: places by the empty key would then change.
+    """
     addresses = await world.addresses(3)
     await world.serve(single_locality(addresses))
     headers = world.sessions(ENOUGH_TO_TELL)
@@ -75,7 +82,10 @@ async def test_empty_hash_key(world: World) -> None:
 
 @scenario("A76-KEY-01", "A76-KEY-02")
 async def test_keys_of_some(world: World) -> None:
-    """Keys hold for each endpoint: one has no key, and one an empty key."""
+    """Each endpoint is placed by its own key, or by its address if it has none.
+
+    One endpoint has no key, and one has an empty key.
+    """
     a, b, c, d = await world.addresses(4)
     tick, trick, _ = KEYS
     places = (Endpoint(a, hash_key=tick), Endpoint(b), Endpoint(c, hash_key=""))
@@ -88,7 +98,10 @@ async def test_keys_of_some(world: World) -> None:
 
 @scenario("A76-KEY-01", "A76-KEY-03", "A76-KEY-04")
 async def test_change_of_hash_keys(world: World) -> None:
-    """Keys go round the endpoints; then an endpoint comes back under its key elsewhere."""
+    """The places of an endpoint follow its hash_key.
+
+    First the keys rotate over the endpoints, then another address gets the key of an endpoint.
+    """
     a, b, c, other = await world.addresses(4)
     headers = world.sessions(ENOUGH_TO_TELL)
     tick, trick, track = KEYS
@@ -97,7 +110,7 @@ async def test_change_of_hash_keys(world: World) -> None:
     calls = await world.call(headers)
     await world.check("A76-KEY-01", calls, first.matches_ring(hash_keys=True))
     if not fits(first.matches_ring(hash_keys=True), calls):
-        for clause in ("A76-KEY-03", "A76-KEY-04"):  # they rest on that
+        for clause in ("A76-KEY-03", "A76-KEY-04"):  # These clauses depend on A76-KEY-01.
             await world.check(clause, calls, first.matches_ring(hash_keys=True))
         return
     for clause, served in (
@@ -112,6 +125,7 @@ async def test_change_of_hash_keys(world: World) -> None:
 
 @scenario("A76-KEY-05")
 async def test_one_key_for_two(world: World) -> None:
+    """Two endpoints have the same hash_key: requests go to one of them, to both or to neither."""
     first, last, other = await world.addresses(3)
     tick, trick, _ = KEYS
     served = keyed((first, tick), (last, tick), (other, trick))

@@ -1,4 +1,4 @@
-"""A42, ring_hash_experimental LB policy: lists of endpoints that are not as plain as others."""
+"""A42, ring_hash_experimental LB policy: repeated addresses, and long lists that change often."""
 
 from conformance import timing
 from conformance.judging.aborts import SuiteTimeout
@@ -18,19 +18,22 @@ from fake_control_plane import Kind
 from test_servers import Stall
 
 MANY = 200
-"""Endpoints that hardly any request has picked before: each that comes wishes for another one."""
+"""Number of endpoints; nearly each new request picks one that no request has picked before."""
 
 CALLS = 60
-"""Requests of a turn: the last are made while the update that takes endpoints away comes in."""
+"""Requests of a turn; the last ones run while the update that removes endpoints arrives."""
 
 TURNS = 16
-"""A client in which a wish to connect outlives the endpoint was seen to die after one to three. Who
-dies in every other one lives through all of them once in sixty thousand runs."""
+"""A client in which a pending connection attempt outlived its endpoint crashed after one to three
+turns. A client that crashes in half of the turns survives all of them once in 65,000 runs."""
 
 
 @scenario("A42-RING-20")
 async def test_address_listed_twice(world: World) -> None:
-    """A27 has such a list rejected by now, which is not held against a client."""
+    """An address that is listed twice counts with the sum of its weights.
+
+    A client may also reject the list, as A27 requires today.
+    """
     served = await world.plain_ring()
     a, b = await world.addresses(2)
     twice = served.with_localities(Locality((Endpoint(a, 1), Endpoint(b, 1), Endpoint(a, 2))))
@@ -50,7 +53,10 @@ async def test_address_listed_twice(world: World) -> None:
 
 @scenario("A42-PICK-23", needs=("metadata",), seconds=2)
 async def test_many_come_and_go(world: World) -> None:
-    """Requests wish to connect to endpoints at the very moment at which an update removes these."""
+    """Requests pick again when an update removes the endpoints that they wait for.
+
+    Requests trigger connection attempts at endpoints at the moment when an update removes them.
+    """
     (kept,) = await world.addresses(1)
     going = await world.endpoints(MANY, mode=Stall())
     config = single_locality((kept,), policy=RingHash(minimum=4096))
@@ -71,5 +77,5 @@ async def test_many_come_and_go(world: World) -> None:
             break
     else:
         if not wished:
-            raise SuiteTimeout("each time the requests were over before the list was in use")
+            raise SuiteTimeout("in each turn the requests ended before the list was in use")
     await world.check("A42-PICK-23", calls, served)

@@ -36,13 +36,13 @@ from test_servers import Close, Hold, Refuse, Serve, Stall
 AFTER_THE_TIMER = Duration(
     least=timing.FAILOVER.seconds - timing.FAILOVER_EARLY,
     most=timing.FAILOVER.seconds + timing.FAILOVER_LATE,
-    allowance=timing.FAILOVER_EARLY,  # who is late seeing the beginning sees a shorter time
+    allowance=timing.FAILOVER_EARLY,  # A late observation of the start shortens the time.
 )
 AT_ONCE = Duration(most=timing.FAR_FROM_FAILOVER, allowance=timing.BELIEVED)
 
 
 async def given_up(world: World, began: Attempt, lower: Sequence[Member]) -> Elapsed:
-    """How long after that attempt the endpoints of a lower priority are contacted."""
+    """Return the time from that attempt to the first attempt at a lower priority."""
     why = "the priority above has not connected"
     ended = await world.attempts.require_one(
         *lower, why=why, since=began.at, within=timing.AFTER_FAILOVER
@@ -54,6 +54,7 @@ async def given_up(world: World, began: Attempt, lower: Sequence[Member]) -> Ela
 
 @scenario("A42-FAIL-12", timed=("A42-FAIL-04", "A56-TIMER-01"), seconds=10.7, waits=True)
 async def test_stalled_priority(world: World) -> None:
+    """When the failover timer of a CONNECTING priority fires, the client uses the next one."""
     first, second = await endpoints(world, Stall(), Stall()), await endpoints(world, Serve())
     await world.serve(ranked(first, second))
     patience = world.failover.seconds + timing.FAR_FROM_FAILOVER
@@ -67,6 +68,7 @@ async def test_stalled_priority(world: World) -> None:
 
 @scenario("A42-FAIL-01")
 async def test_ready_priority(world: World) -> None:
+    """Requests go to the highest priority that is READY or IDLE."""
     first, second = await endpoints(world, Serve(), Serve()), await endpoints(world, Serve())
     await world.serve(ranked(first, second))
     calls = await world.call(world.sessions(50))
@@ -77,16 +79,20 @@ async def test_ready_priority(world: World) -> None:
 
 @scenario("A42-FAIL-03")
 async def test_lower_priority_untouched(world: World) -> None:
-    """ROUND_ROBIN connects wherever it is made, so it tells when that is."""
+    """The client creates the policy of a lower priority only when it leaves the one above.
+
+    ROUND_ROBIN connects as soon as it exists, which shows when the client creates it.
+    """
     first, second = await endpoints(world, Serve(), Serve()), await endpoints(world, Serve())
     await world.serve(ranked(first, second).with_policy(RoundRobin()))
     await world.require_served(world.sessions(50))
-    connections = await world.attempts.quiet(*second, why="requests at the first priority")
+    connections = await world.attempts.quiet(*second, why="the first priority serves requests")
     await world.check("A42-FAIL-03", connections, NoAttempts())
 
 
 @scenario("A42-FAIL-02")
 async def test_failed_priority(world: World) -> None:
+    """When a priority reports TRANSIENT_FAILURE, the client fails over at once."""
     first, second = await endpoints(world, Close(), Close()), await endpoints(world, Serve())
     await world.serve(ranked(first, second))
     calls = await world.call(world.sessions(1), deadline=timing.AFTER_FAILOVER)
@@ -97,6 +103,7 @@ async def test_failed_priority(world: World) -> None:
 
 @scenario("A42-FAIL-05", seconds=13, waits=True, failover=True)
 async def test_idle_for_longer_than_the_timer(world: World) -> None:
+    """A priority that reports IDLE has no failover timer running."""
     first, second = await endpoints(world, Serve()), await endpoints(world, Serve())
     await serve_before_requests(world, ranked(first, second))
     why = "the failover timer would have fired"
@@ -108,9 +115,12 @@ async def test_idle_for_longer_than_the_timer(world: World) -> None:
 
 @scenario(timed=("A42-FAIL-06",), seconds=14, waits=True)
 async def test_first_request_after_a_while(world: World) -> None:
+    """When a priority turns from IDLE to CONNECTING, the client starts its failover timer."""
     first, second = await endpoints(world, Stall(), Stall()), await endpoints(world, Serve())
     await serve_before_requests(world, ranked(first, second))
-    await world.attempts.quiet_from_now(why="nothing asks for it", seconds=timing.BEFORE_A_REQUEST)
+    await world.attempts.quiet_from_now(
+        why="there are no requests", seconds=timing.BEFORE_A_REQUEST
+    )
     await world.start(world.sessions(1), deadline=timing.AFTER_FAILOVER)
     began = await world.attempts.require_one(*first, why="a request came")
     await world.check("A42-FAIL-06", await given_up(world, began, second), AFTER_THE_TIMER)
@@ -118,7 +128,10 @@ async def test_first_request_after_a_while(world: World) -> None:
 
 @scenario(timed=("A42-FAIL-07",), seconds=11, waits=True)
 async def test_lost_and_stalled(world: World) -> None:
-    """The only endpoint of the first priority was READY, and does not come back."""
+    """When a READY priority turns CONNECTING, it gets the full time of the timer again.
+
+    Its only endpoint is lost and does not return.
+    """
     first, second = await endpoints(world, Serve()), await endpoints(world, Serve())
     (lost,) = first
     await world.serve(ranked(first, second))
@@ -133,7 +146,10 @@ async def test_lost_and_stalled(world: World) -> None:
 
 @scenario("A42-FAIL-08", seconds=1.2, waits=True)
 async def test_connecting_after_failure(world: World) -> None:
-    """Without one of the two that failed, the first priority is CONNECTING, but had its time."""
+    """When a failed priority turns CONNECTING, the client does not start its timer.
+
+    An update removes one of two failed endpoints, which makes the first priority CONNECTING.
+    """
     first = await endpoints(world, Close(), Close(), Stall())
     second = await endpoints(world, Serve())
     await world.serve(ranked(first, second))
@@ -147,13 +163,14 @@ async def test_connecting_after_failure(world: World) -> None:
 
 @scenario("A42-FAIL-09", seconds=16, waits=True, failover=True)
 async def test_ready_in_time(world: World) -> None:
+    """A priority that becomes READY before its timer fires stays in use."""
     first, second = await endpoints(world, Hold()), await endpoints(world, Serve())
     (held,) = first
     await world.serve(ranked(first, second))
     waiting = await world.start(world.sessions(5), deadline=timing.AFTER_FAILOVER)
     await world.attempts.require_one(held, why="requests came")
     early = await world.attempts.quiet(
-        *second, why="the timer runs still", seconds=world.failover.well_within
+        *second, why="the failover timer is running", seconds=world.failover.well_within
     )
     await world.check("A42-FAIL-09", early, NoAttempts())
     await held.set_mode(Serve())
@@ -168,6 +185,7 @@ async def test_ready_in_time(world: World) -> None:
 
 @scenario("A56-TIMER-03", timed=("A42-FAIL-10",), seconds=21, waits=True)
 async def test_two_stalled_priorities(world: World) -> None:
+    """Each priority that stays CONNECTING gets the time of its own failover timer."""
     first, second = (
         await endpoints(world, Stall(), Stall()),
         await endpoints(world, Stall(), Stall()),
@@ -187,6 +205,7 @@ async def test_two_stalled_priorities(world: World) -> None:
 
 @scenario("A42-FAIL-11", seconds=1.2, waits=True)
 async def test_return_to_a_higher_priority(world: World) -> None:
+    """As soon as a higher priority is READY again, requests go there."""
     first, second = await endpoints(world, Close(), Close()), await endpoints(world, Serve())
     await world.serve(ranked(first, second))
     await world.require_served(world.sessions(10))
@@ -198,7 +217,10 @@ async def test_return_to_a_higher_priority(world: World) -> None:
 
 @scenario(timed=("A56-TIMER-02",), seconds=11, waits=True)
 async def test_connecting_again(world: World) -> None:
-    """An endpoint of the first priority fails after a while, and the next one stalls."""
+    """When a priority reports CONNECTING again, its failover timer does not restart.
+
+    An endpoint of the first priority fails after a while, and the next one stalls.
+    """
     second = await endpoints(world, Serve())
     order = await ring_order(world, 3, tier(1, second))
     await order[0].set_mode(Close(after=world.failover.well_within))
@@ -211,7 +233,10 @@ async def test_connecting_again(world: World) -> None:
 
 @scenario("A42-FAIL-13", seconds=12.5, waits=True, failover=True)
 async def test_connecting_again_after_the_timer(world: World) -> None:
-    """A priority that was given up reports CONNECTING again: an endpoint fails, weights change."""
+    """When a priority whose timer fired reports CONNECTING again, requests stay at the lower one.
+
+    It reports CONNECTING again because an endpoint fails, and then because weights change.
+    """
     second = await endpoints(world, Serve())
     order = await ring_order(world, 3, tier(1, second))
     await order.set_modes(Stall(), Stall(), Stall())
@@ -234,6 +259,7 @@ async def test_connecting_again_after_the_timer(world: World) -> None:
 
 @scenario("A56-TIMER-04", seconds=11.5, waits=True, failover=True)
 async def test_all_given_up_and_one_connecting(world: World) -> None:
+    """After all timers fired, the first priority that is CONNECTING is in use (A56)."""
     first, second = await endpoints(world, *[Stall()] * 3), await endpoints(world, Close(), Close())
     await world.serve(ranked(first, second))
     await world.start(world.sessions(1), deadline=timing.AFTER_FAILOVER)
@@ -248,7 +274,10 @@ async def test_all_given_up_and_one_connecting(world: World) -> None:
 
 @scenario("A56-TIMER-05", needs=("watch",), seconds=1.4)
 async def test_last_priority_used(world: World) -> None:
-    """Its picker has a request wait for its own endpoint, though two others have failed."""
+    """If every priority has failed, the last one is in use.
+
+    By its picker a request waits for its endpoint, although two other endpoints have failed.
+    """
     watched = await world.states.watch()
     calls = await with_two_failed_and_one_held(world, watched, await endpoints(world, Close()))
     waits = EndsWith("DEADLINE_EXCEEDED")
@@ -265,7 +294,7 @@ async def test_last_priority_used(world: World) -> None:
 async def with_two_failed_and_one_held(
     world: World, watched: StateWatch, *above: Sequence[Member]
 ) -> Calls:
-    """What becomes of requests for the held endpoint of a priority that has failed below these."""
+    """Return calls to the held endpoint of a failed priority, which is below the given ones."""
     members = await endpoints(world, Hold(), Close(), Close())
     order = RingOrder(world, members, ranked(members).with_policy(LARGE), world.checks.key_format)
     await world.preconditions.handshakes()
@@ -273,18 +302,19 @@ async def with_two_failed_and_one_held(
     for member in members:
         await world.start([order.beginning_with(member)] * 50, pace=timing.PACE)
         await world.attempts.require_count(
-            member, why="requests picked it, and what is above has failed"
+            member, why="requests picked it, and higher priorities have failed"
         )
     await world.attempts.quiet_from_now(
-        members[0], why="the client knows that the others have failed"
+        members[0], why="the client has noticed that the others failed"
     )
-    why = "what is above has failed, and two of its own endpoints have"
+    why = "all higher priorities and two of its own endpoints have failed"
     await world.states.require(watched, "TRANSIENT_FAILURE", why=why, since=len(watched.states) - 1)
     return await world.call([order.beginning_with(members[0])] * 5, deadline=timing.HELD)
 
 
 @scenario("A56-TIMER-05", seconds=1.2, waits=True)
 async def test_all_priorities_failed(world: World) -> None:
+    """If every priority has failed, requests get the failure of the last one."""
     first, second = [await endpoints(world, Close(), Close()) for _ in range(2)]
     await world.serve(ranked(first, second))
     failed = EndsWith(status="UNAVAILABLE")
@@ -301,20 +331,26 @@ async def test_all_priorities_failed(world: World) -> None:
 
 @scenario("A56-TIMER-05")
 async def test_what_is_told_when_all_have_failed(world: World) -> None:
-    """A port at which nobody listens is what most clients name when they fail."""
+    """If every priority has failed, requests get the error of the last one.
+
+    Its ports refuse connections, because most clients name the address in that error.
+    """
     (first,), (last,) = [await endpoints(world, Refuse()) for _ in range(2)]
     await world.serve(ranked([first], [last], policy=RoundRobin()))
     failed = EndsWith(status="UNAVAILABLE")
     calls = await world.eventually(failed, lambda: world.call(world.sessions(5)))
     if not any(endpoint.address in call.details for endpoint in (first, last) for call in calls):
-        raise Unsupported("the details of its errors name no endpoint: whose they are is not told")
+        raise Unsupported("its error details name no endpoint, so the failing one is unknown")
     expected = ErrorNamesOnly(these=(last.address,), others=(first.address,))
     await world.check("A56-TIMER-05", calls, expected)
 
 
 @scenario("A56-USE-01", needs=("watch",))
 async def test_state_during_failover(world: World) -> None:
-    """A held attempt keeps the second priority in CONNECTING, which it is from its making on."""
+    """While a lower priority is tried, the policy reports its state, CONNECTING.
+
+    The second priority is CONNECTING as soon as it exists; a held attempt keeps it so.
+    """
     first, second = await endpoints(world, Close()), await endpoints(world, Hold())
     await world.serve(ranked(first, second).with_policy(RoundRobin()))
     watched = await world.states.watch()
@@ -330,7 +366,10 @@ async def test_state_during_failover(world: World) -> None:
 
 @scenario("A56-CHILD-01")
 async def test_priority_that_leaves_the_config(world: World) -> None:
-    """What follows it has another locality, and so another name: nothing of it goes on."""
+    """The client keeps the policy of a removed priority for 15 minutes (A56), or no time (A115).
+
+    The new priority has another locality, and so another name: it reuses nothing of the old one.
+    """
     (gone,), (new,) = await endpoints(world, Serve()), await endpoints(world, Serve())
     served = ranked([gone]).with_policy(RoundRobin())
     await world.serve(served)
@@ -338,13 +377,15 @@ async def test_priority_that_leaves_the_config(world: World) -> None:
     await world.serve(served.with_localities(replace(tier(0, [new]), name="other")))
     make_calls = partial(world.call, world.sessions(5))
     await world.rounds.require(
-        AllServedBy((new.address,)), make_calls, why="its locality took the place"
+        AllServedBy((new.address,)), make_calls, why="its locality replaced the other"
     )
     choices = {
         "A56": KeepsConnection(gone.address, kept=True),
         "A115": KeepsConnection(gone.address, kept=False),
     }
-    await world.attempts.quiet_from_now(why="who does not keep the priority closes its connection")
+    await world.attempts.quiet_from_now(
+        why="a client that destroys the priority closes its connection"
+    )
 
     async def look() -> Attempts:
         await make_calls()

@@ -1,4 +1,4 @@
-"""A42, Hash Policy: which policies count, and what comes of several of them."""
+"""A42, Hash Policy: which policies contribute to the hash, and how several combine."""
 
 import itertools
 from functools import partial
@@ -43,7 +43,7 @@ TERMINAL_CHANNEL = ChannelIdPolicy(terminal=True)
 
 
 async def varying(world: World, header: str, **still: str) -> Calls:
-    """Calls that differ in this header only."""
+    """Make calls that differ in this header only."""
     return await world.call(
         [still | {header: value} for value in world.values.some(ENOUGH_TO_DIFFER)]
     )
@@ -51,7 +51,10 @@ async def varying(world: World, header: str, **still: str) -> Calls:
 
 @scenario("A42-HASH-01")
 async def test_policies_of_the_route(world: World) -> None:
-    """Each value of either header comes twice, beside others of the other one."""
+    """The client computes the hash from the policies of the matched route.
+
+    Each value of a header comes twice, next to different values of the other header.
+    """
     served = one_cluster(
         single_locality(await world.addresses(4)).get_cluster().localities,
         routes=(Route((A,), path=UNARY), Route((B,), path=EMPTY)),
@@ -71,9 +74,10 @@ async def test_policies_of_the_route(world: World) -> None:
 
 @scenario("A42-HASH-21")
 async def test_weighted_clusters(world: World) -> None:
-    """Whichever cluster is drawn for a request; that one of two is never drawn is below 1e-11.
+    """A request to one of several weighted clusters has the hash of its route.
 
-    The weights add up to 100, the default of total_weight: so they had to, as long as that counted.
+    The chance that one of the two clusters gets no request is below 1e-11. The weights add up to
+    100, the default of total_weight, because some clients require that.
     """
     here = single_locality(await world.addresses(4))
     other = single_locality(await world.addresses(4), name="other", path=EMPTY)
@@ -90,6 +94,7 @@ async def test_weighted_clusters(world: World) -> None:
 
 @scenario("A42-HASH-03")
 async def test_same_results_same_hash(world: World) -> None:
+    """Requests with the same results of the policies have the same hash."""
     await world.plain_ring(A, B)
     values = world.values.pairs(ENOUGH_TO_DIFFER)
     first = await world.call([{"a": a, "b": b} for a, b in values])
@@ -99,6 +104,7 @@ async def test_same_results_same_hash(world: World) -> None:
 
 @scenario("A42-HASH-04", needs=("channels",))
 async def test_same_hash_in_every_channel_and_process(world: World) -> None:
+    """The hash of headers does not depend on the channel or the process."""
     await world.plain_ring()
     headers = world.sessions(ENOUGH_TO_DIFFER)
     first = await world.call(headers)
@@ -110,7 +116,10 @@ async def test_same_hash_in_every_channel_and_process(world: World) -> None:
 
 @scenario("A42-HASH-05", "A42-HASH-06")
 async def test_every_policy_counts(world: World) -> None:
-    """Whatever the top bits of both hashes: one is held still, the other varied in either half."""
+    """Each policy with a result affects the hash, whatever the top bits of both results.
+
+    One header is constant, while the other varies in each half of the hash space.
+    """
     served = single_locality(await world.addresses(TWICE_AS_MANY), policies=(A, B))
     await world.serve(served)
     for still, moving in (("a", "b"), ("b", "a")):
@@ -126,6 +135,7 @@ async def test_every_policy_counts(world: World) -> None:
 @pytest.mark.parametrize("sent", ["a", "b"])
 @scenario("A42-HASH-07", "A42-HASH-08")
 async def test_one_header_of_two(world: World, sent: str) -> None:
+    """If one of two policies has a result, the hash is not random."""
     served = await world.plain_ring(A, B)
     same = await world.call([{sent: "same"}] * ENOUGH_TO_DIFFER)
     varied = await world.call([{sent: value} for value in world.values.some(ENOUGH_TO_DIFFER)])
@@ -146,6 +156,7 @@ async def test_one_header_of_two(world: World, sent: str) -> None:
 async def test_random(
     world: World, clause: str, policies: tuple[HeaderPolicy, ...], headers: dict[str, str]
 ) -> None:
+    """If no policy has a result, the client uses a random hash for each request."""
     served = single_locality(await world.addresses(4), policies=policies)
     await world.serve(served)
     calls = await world.call([headers] * ENOUGH_TO_SPREAD)
@@ -156,6 +167,7 @@ async def test_random(
 
 @scenario("A42-HASH-13")
 async def test_terminal_with_result(world: World) -> None:
+    """A terminal policy with a result ends the list."""
     await world.plain_ring(TERMINAL_A, B)
     await world.check("A42-HASH-13", await varying(world, "a", b="same"), SeveralEndpoints())
     await world.check("A42-HASH-13", await varying(world, "b", a="same"), OneEndpoint())
@@ -163,6 +175,7 @@ async def test_terminal_with_result(world: World) -> None:
 
 @scenario("A42-HASH-02", "A42-HASH-14")
 async def test_terminal_with_result_after_others(world: World) -> None:
+    """The client combines the result of a terminal policy with the results before it."""
     await world.plain_ring(A, TERMINAL_B, C)
     first = await varying(world, "a", b="same", c="same")
     second = await varying(world, "b", a="same", c="same")
@@ -176,12 +189,14 @@ async def test_terminal_with_result_after_others(world: World) -> None:
 # Envoy has no channel id; of the gRPC clients, all but Rust can watch.
 @scenario("A42-HASH-13", needs=("watch",))
 async def test_terminal_on_the_channel_id(world: World) -> None:
+    """A terminal channel id policy ends the list."""
     await world.plain_ring(TERMINAL_CHANNEL, A)
     await world.check("A42-HASH-13", await varying(world, "a"), OneEndpoint())
 
 
 @scenario("A42-HASH-14")
 async def test_terminal_on_the_channel_id_after_others(world: World) -> None:
+    """The client combines a terminal channel id with the results before it."""
     await world.plain_ring(A, TERMINAL_CHANNEL, C)
     await world.check("A42-HASH-14", await varying(world, "a", c="same"), SeveralEndpoints())
     await world.check("A42-HASH-14", await varying(world, "c", a="same"), OneEndpoint())
@@ -189,6 +204,7 @@ async def test_terminal_on_the_channel_id_after_others(world: World) -> None:
 
 @scenario("A42-HASH-15")
 async def test_terminal_without_result(world: World) -> None:
+    """A terminal policy without a result does not end the list if there is no hash yet."""
     await world.plain_ring(TERMINAL_A, B)
     same = await world.call([{"b": "same"}] * ENOUGH_TO_DIFFER)
     await world.check("A42-HASH-15", same, OneEndpoint())
@@ -197,6 +213,7 @@ async def test_terminal_without_result(world: World) -> None:
 
 @scenario("A42-HASH-16")
 async def test_terminal_without_result_after_others(world: World) -> None:
+    """A terminal policy without a result ends the list if there is a hash (A42; not A42-2021)."""
     await world.plain_ring(A, TERMINAL_B, C)
     calls = await varying(world, "c", a="same")
     await world.check("A42-HASH-16", calls, {"A42-2021": SeveralEndpoints(), "A42": OneEndpoint()})
@@ -204,6 +221,7 @@ async def test_terminal_without_result_after_others(world: World) -> None:
 
 @scenario("A42-HASH-17")
 async def test_terminal_on_unsupported_kind(world: World) -> None:
+    """A terminal policy of an unsupported type ends the list or not."""
     await world.plain_ring(A, UnsupportedPolicy("cookie", terminal=True), C)
     calls = await varying(world, "c", a="same")
     await world.check(
@@ -213,6 +231,7 @@ async def test_terminal_on_unsupported_kind(world: World) -> None:
 
 @scenario("A42-HASH-18")
 async def test_change_at_run_time(world: World) -> None:
+    """After an update of the route, the client hashes by the new policies."""
     served = await world.plain_ring(A)
     headers = [{"a": "same", "b": value} for value in world.values.some(ENOUGH_TO_DIFFER)]
     await world.require_served(headers)
@@ -224,6 +243,7 @@ async def test_change_at_run_time(world: World) -> None:
 
 @scenario("A42-HASH-19")
 async def test_round_robin_does_not_hash(world: World) -> None:
+    """ROUND_ROBIN ignores hash policies."""
     served = single_locality(await world.addresses(TURNS), policy=RoundRobin())
     await world.serve(served)
     await world.check_rotation("A42-HASH-19", served)
@@ -240,7 +260,11 @@ async def test_round_robin_does_not_hash(world: World) -> None:
     ],
 )
 async def test_unsupported(world: World, clause: str, kind: UnsupportedKind) -> None:
-    """Alone it gives no result, although all requests are alike; beside others it counts not."""
+    """The client accepts a policy of an unsupported type, and treats it as without a result.
+
+    Requests are equal: they are spread if the policy is alone, and stay together with a header
+    policy.
+    """
     served = await world.plain_ring()
     await world.require_served(world.sessions(1))
     alone = served.with_hash_policies(UnsupportedPolicy(kind))
@@ -252,7 +276,7 @@ async def test_unsupported(world: World, clause: str, kind: UnsupportedKind) -> 
     cookie = {"cookie": f"{SESSION}=same"}
     rounds = [[{SESSION: "same", **cookie}] * ENOUGH_TO_SPREAD]
     counts = kind in {"cookie", "connection_properties"}
-    if counts:  # in Envoy, where it alone makes the hash, whatever the session
+    if counts:  # Envoy supports this policy; it alone determines the hash there.
         rounds.append([{SESSION: value, **cookie} for value in world.values.some(ENOUGH_TO_SPREAD)])
     by = {
         "A42": alone.all_endpoints_serve(),

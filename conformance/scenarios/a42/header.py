@@ -1,4 +1,4 @@
-"""A42, Hash Policy: what a header policy hashes."""
+"""A42, Hash Policy: the value that a header policy hashes."""
 
 import itertools
 
@@ -28,17 +28,20 @@ from conformance.xds_config.routes import BY_SESSION, SESSION
 from fake_control_plane import Kind
 
 MANY_ENDPOINTS = 256
-"""Where a single hash is judged by its endpoint, a wrong one is right once in so many times."""
+"""Number of endpoints; a single wrong hash reaches the right one once in 256 times."""
 
 
 def rewriting(regex: str, substitution: str) -> HeaderPolicy:
-    """The session, rewritten."""
+    """Return a policy that hashes the rewritten session."""
     return HeaderPolicy(name=SESSION, regex=regex, substitution=substitution)
 
 
 @scenario("A42-HDR-01")
 async def test_header(world: World) -> None:
-    """By chance 60 values miss one of four endpoints once in five million runs."""
+    """A header policy hashes the value of the request header.
+
+    60 random values all miss one of four endpoints once in five million runs.
+    """
     served = await world.plain_ring()
     sessions = world.sessions(ENOUGH_TO_SPREAD)
     calls = await world.call((*sessions, *sessions[:ENOUGH_TO_DIFFER]))
@@ -48,9 +51,10 @@ async def test_header(world: World) -> None:
 
 @scenario("A42-HDR-02", "A42-RING-01", "A42-RING-02", "A42-RING-04", "A42-RING-12")
 async def test_hash_of_the_value(world: World) -> None:
-    """Who is wrong here seems to have keys of its own, so there are calls for judging by arcs.
+    """The hash of a header value is its XXH64 with seed 0; the request goes to the closest entry.
 
-    The ring is small: by arcs alone, its few changes are far from what another hash has.
+    A client with a wrong hash looks like one with unknown keys, so there are enough calls to judge
+    the ring by its arcs. The ring is small: it shows far fewer changes than another hash would.
     """
     served = await world.plain_ring(ring=RingHash(minimum=256))
     calls = await world.call(world.sessions(BY_ARCS))
@@ -60,6 +64,7 @@ async def test_hash_of_the_value(world: World) -> None:
 
 @scenario("A42-HDR-04")
 async def test_empty_value(world: World) -> None:
+    """A header with an empty value is hashed, or has no result."""
     served = await world.plain_ring()
     calls = await world.call([{SESSION: ""}] * ENOUGH_TO_SPREAD)
     await world.check(
@@ -74,6 +79,7 @@ async def test_empty_value(world: World) -> None:
 
 @scenario("A42-HDR-05", "A42-HDR-06")
 async def test_repeated_header(world: World) -> None:
+    """A header with several values has the same result each time; the text leaves open which."""
     served = await world.plain_ring()
     values = world.values.pairs(ENOUGH_TO_DIFFER)
     headers = [[(SESSION, first), ("other", "x"), (SESSION, second)] for first, second in values]
@@ -94,6 +100,7 @@ async def test_repeated_header(world: World) -> None:
 
 @scenario("A42-HDR-07", needs=("metadata",))
 async def test_binary_header(world: World) -> None:
+    """The client treats a header whose name ends in -bin as absent."""
     served = await world.plain_ring(HeaderPolicy(name="session-bin"))
     calls = await world.call([{"session-bin": b"\x00same"}] * ENOUGH_TO_SPREAD)
     await world.check(
@@ -103,7 +110,10 @@ async def test_binary_header(world: World) -> None:
 
 @scenario("A42-HDR-08", "A42-HDR-09")
 async def test_content_type(world: World) -> None:
-    """On a ring where a type that names a format belongs to another endpoint than the plain one."""
+    """A policy on content-type hashes application/grpc for every request.
+
+    On this ring application/grpc and application/grpc+proto belong to different endpoints.
+    """
     types = [{SESSION: "application/grpc"}, {SESSION: "application/grpc+proto"}]
     lists = itertools.combinations(await world.addresses(MANY_ENDPOINTS + 1), MANY_ENDPOINTS)
     told_apart = next(
@@ -123,6 +133,7 @@ async def test_content_type(world: World) -> None:
 
 @scenario("A42-HDR-10")
 async def test_content_type_of_the_application(world: World) -> None:
+    """The application sets content-type: the client hashes that value or the assumed one."""
     await world.plain_ring(HeaderPolicy(name="content-type"))
     types = [{"content-type": f"application/grpc+{v}"} for v in world.values.some(ENOUGH_TO_DIFFER)]
     calls = await world.call(types)
@@ -136,6 +147,7 @@ async def test_content_type_of_the_application(world: World) -> None:
 @scenario("A42-HDR-11")
 @pytest.mark.parametrize("name", ["path", "method", "authority"])
 async def test_pseudo_header(world: World, name: str) -> None:
+    """A policy on a pseudo-header has no result."""
     served = await world.plain_ring(HeaderPolicy(name=f":{name}"))
     calls = await world.call([{}] * ENOUGH_TO_SPREAD)
     await world.check(
@@ -160,9 +172,10 @@ async def test_pseudo_header(world: World, name: str) -> None:
     ],
 )
 async def test_rewrite(world: World, clause: str, policy: HeaderPolicy, sessions: str) -> None:
-    """What a value is rewritten to comes as a value, too.
+    """The client hashes the rewritten value.
 
-    Where nothing of that is rewritten once more, both have one hash, whatever the ring is.
+    Each rewritten value also comes as a value of its own. If the rewrite does not change it again,
+    both have the same hash, whatever the ring is.
     """
     served = await world.plain_ring(policy)
     values = [sessions.format(value) for value in world.values.some(ENOUGH_TO_DIFFER)]
@@ -173,6 +186,7 @@ async def test_rewrite(world: World, clause: str, policy: HeaderPolicy, sessions
 
 @scenario("A42-HDR-12")
 async def test_rewrite_to_one_value(world: World) -> None:
+    """Values that a rewrite makes equal have the same hash."""
     served = await world.plain_ring(rewriting("[0-9a-f]+", "same"))
     calls = await world.call(world.sessions(ENOUGH_TO_DIFFER))
     await world.check("A42-HDR-12", calls, OneEndpoint())
@@ -181,6 +195,7 @@ async def test_rewrite_to_one_value(world: World) -> None:
 
 @scenario("A42-HDR-16")
 async def test_rewrite_to_nothing(world: World) -> None:
+    """A value that a rewrite leaves empty is hashed, or counts as absent."""
     served = await world.plain_ring(rewriting("[0-9a-f]+", ""))
     sessions = world.sessions(12)
     calls = await world.call([*sessions] * ENOUGH_TO_DIFFER)
@@ -197,11 +212,12 @@ async def test_rewrite_to_nothing(world: World) -> None:
 
 @scenario("A42-HDR-17")
 async def test_invalid_regex(world: World) -> None:
+    """A rewrite has a pattern that RE2 rejects."""
     served = await world.plain_ring()
     await world.require_served(world.sessions(1))
     invalid = served.with_hash_policies(rewriting("(", ""))
     answer = await world.control.offer(Kind.ROUTE, invalid.route_configuration())
-    await world.attempts.quiet(why="the answer: time for the resource to be applied")
+    await world.attempts.quiet(why="the answer: the client has applied the resource by then")
     calls = await world.call([*world.sessions(12)] * ENOUGH_TO_DIFFER)
     choices: dict[str, Expectation] = {
         "the values as they are": served.matches_ring(),
@@ -219,7 +235,10 @@ async def test_invalid_regex(world: World) -> None:
 
 @scenario("A42-HDR-22")
 async def test_empty_name(world: World) -> None:
-    """Requests are alike, so that any result at all keeps them together."""
+    """A header policy has an empty header name.
+
+    All requests are equal, so that any result keeps them at one endpoint.
+    """
     served = await world.plain_ring()
     await world.require_served(world.sessions(1))
     nameless = served.with_hash_policies(HeaderPolicy(name=""))
@@ -239,6 +258,7 @@ async def test_empty_name(world: World) -> None:
 
 @scenario("A42-HDR-18")
 async def test_capitals_in_the_policy(world: World) -> None:
+    """A policy has a header name with capital letters: it matches the header, or has no result."""
     served = await world.plain_ring(HeaderPolicy(name="Session"))
     calls = await world.call([{SESSION: "same"}] * ENOUGH_TO_SPREAD)
     await world.check(

@@ -1,4 +1,4 @@
-"""A42, Move Load Reporting into xds_cluster_impl Policy: what is reported of requests."""
+"""A42, Move Load Reporting into xds_cluster_impl Policy: load reports of requests."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -31,19 +31,21 @@ from test_servers import BackendEndpoint as Member
 from test_servers import Close, Hold, Serve
 
 TRIES, TIMES = 6, 2
-"""How often a list may change and change back, so that it does often enough between two reports."""
+"""TRIES: the most times that the list changes and changes back. TIMES: how many of them must fall
+between two reports."""
 
 ENOUGH_TO_MOVE = 80
-"""Calls with different hashes, of which two thirds stay at two of three endpoints, and one of these
-at least moves to one that takes the third one's place, unless by a chance of (2/3)^53, 1e-9."""
+"""Number of calls with different hashes. 2/3 of them stay at two of three endpoints. At least one
+of these moves to an endpoint that replaces the third, except with a chance of (2/3)^53 = 1e-9."""
 
 ABOUT_A_TENTH = 98_785
-"""Of a million. Who multiplies it by a million in 32 bits has less than a million left, and drops
-nothing at all: with 100,000 it would be one in 800 requests, so that a scenario might miss it."""
+"""A drop share in millionths. A client that multiplies it by 1,000,000 in 32 bits keeps less than
+1,000,000, and so drops nothing. With 100,000 it would drop 1 in 800 requests, and a scenario might
+miss the error."""
 
 
 async def check(world: World, clause: str, served: XdsConfig) -> None:
-    """Put before the judge what was reported of all requests until now."""
+    """Check the load reports of all requests so far."""
     by = world.checks.by_edition(clause, lambda edition: balanced(served, lossy=edition == "envoy"))
     await world.check(clause, await reported(world, world.checks.own(clause, by)), by)
 
@@ -57,6 +59,7 @@ async def check(world: World, clause: str, served: XdsConfig) -> None:
     ],
 )
 async def test_localities(world: World, clause: str, policy: RingHash | RoundRobin) -> None:
+    """A request counts for the locality of the endpoint that it was sent to."""
     served = apart(await world.endpoints(6)).with_policy(policy)
     await world.serve(served)
     await world.require_served(world.sessions(100))
@@ -65,6 +68,7 @@ async def test_localities(world: World, clause: str, policy: RingHash | RoundRob
 
 @scenario("A42-LOAD-03", seconds=1.5, waits=True)
 async def test_logical_dns(world: World) -> None:
+    """Requests to a LOGICAL_DNS cluster count for a locality with an empty name."""
     (address,) = await world.addresses(1)
     served = logical_dns(address, is_reported=True)
     await world.serve(served)
@@ -74,6 +78,7 @@ async def test_logical_dns(world: World) -> None:
 
 @scenario("A42-LOAD-04", seconds=2.5, waits=True)
 async def test_failed_and_queued(world: World) -> None:
+    """Each request that was sent counts once, however many picks it took."""
     members = await endpoints(world, Hold(), Close(), Close())
     served = apart(members)
     await world.serve(served)
@@ -91,11 +96,11 @@ async def test_failed_and_queued(world: World) -> None:
 
 @scenario("A42-LOAD-04", "A42-PICK-04", seconds=20, waits=True)
 async def test_locality_that_goes_and_returns(world: World) -> None:
-    """What it had not reported when it went is reported once, if it is back before it is due.
+    """Requests to a locality count once, also if it leaves and returns between two reports.
 
-    Another one takes its place meanwhile, which shows that the list is in use. No text says when a
-    connection is closed whose endpoint has gone: no request is made that may be picked for it. The
-    endpoint is IDLE when it returns, so requests for it wait for it (A42-PICK-04).
+    Another locality replaces it in between, which shows that the list is in use. No text says when
+    a client closes the connection of a removed endpoint, so no request picks that endpoint. The
+    endpoint is IDLE when it returns, so its requests wait for it (A42-PICK-04).
     """
     members = await world.endpoints(4)
     everything = apart(members, (*NAMES, "two"))
@@ -125,7 +130,7 @@ async def test_locality_that_goes_and_returns(world: World) -> None:
             break
     else:
         raise SuiteTimeout(
-            f"in {TRIES} tries no list was back {TIMES} times before a report was due"
+            f"in {TRIES} tries the list did not return before a report was due {TIMES} times"
         )
     await world.check("A42-PICK-04", await world.require_served(headers), EndsWith("OK"))
     await check(world, "A42-LOAD-04", everything)
@@ -134,20 +139,25 @@ async def test_locality_that_goes_and_returns(world: World) -> None:
 
 
 def at(calls: Calls, *members: Member) -> list[dict[str, str]]:
-    """The headers of those calls that went to these endpoints."""
+    """Return the headers of the calls that went to these endpoints."""
     addresses = {member.address for member in members}
     return [dict(call.metadata) for call in calls if call.endpoint in addresses]
 
 
 async def until_reached(world: World, member: Member, headers: Sequence[dict[str, str]]) -> None:
-    """Make calls, of which none fails, until one is served by this endpoint, new on the list."""
+    """Make calls until this newly listed endpoint serves one; no call may fail."""
     there = EachServesSome((member.address,))
-    await world.rounds.require(there, lambda: world.require_served(headers), why="it is listed")
+    why = "an update lists this endpoint"
+    await world.rounds.require(there, lambda: world.require_served(headers), why=why)
 
 
 @scenario("A42-LOAD-05", seconds=4, waits=True)
 async def test_failover_and_back(world: World) -> None:
-    """ROUND_ROBIN connects unasked: once it does so below, no request is picked for a lost one."""
+    """After failover, requests count for the localities of the priority that served them.
+
+    ROUND_ROBIN connects without a pick. Once it connects to the second priority, no request picks a
+    lost connection of the first.
+    """
     first, second = await endpoints(world, Serve(), Serve()), await endpoints(world, Serve())
     served = ranked(first, second, policy=RoundRobin(), is_reported=True)
     await world.serve(served)
@@ -164,7 +174,7 @@ async def test_failover_and_back(world: World) -> None:
 
 
 async def until_served_by(world: World, members: Sequence[Member]) -> None:
-    """Make calls until all of them are served by these endpoints."""
+    """Make calls until these endpoints serve all of them."""
     there = AllServedBy(tuple(member.address for member in members))
     why = "the others have failed or are not listed"
     await world.rounds.require(there, lambda: world.call(world.sessions(10)), why=why)
@@ -172,6 +182,7 @@ async def until_served_by(world: World, members: Sequence[Member]) -> None:
 
 @scenario("A42-LOAD-06", seconds=2.5, waits=True)
 async def test_successes_errors_and_requests_in_progress(world: World) -> None:
+    """A report has the requests of a locality that succeeded, failed and are in progress."""
     members = await world.endpoints(3)
     served = apart(members)
     await world.serve(served)
@@ -180,7 +191,7 @@ async def test_successes_errors_and_requests_in_progress(world: World) -> None:
     started = await world.start(
         [{**session, BEHAVIOR: "keep-open"} for session in world.sessions(10)]
     )
-    await arrived(world, 10, why="a request was made for each")
+    await arrived(world, 10, why="the client started ten requests")
     await check(world, "A42-LOAD-06", served)
     for member in members:
         await member.kill()
@@ -190,7 +201,10 @@ async def test_successes_errors_and_requests_in_progress(world: World) -> None:
 
 @scenario("A42-LOAD-11", needs=("metadata",), seconds=1.5, waits=True)
 async def test_dropped(world: World) -> None:
-    """That none of 200 is dropped has a chance of 0.902^200, below 1e-8."""
+    """A dropped request counts as a drop of its cluster, under its category.
+
+    The chance that none of 200 requests is dropped is 0.902^200, below 1e-8.
+    """
     served = apart(await world.endpoints(3), drops=[Drop("tenth", ABOUT_A_TENTH)])
     await world.serve(served)
     await world.call(world.sessions(200))
@@ -199,18 +213,23 @@ async def test_dropped(world: World) -> None:
 
 @scenario("A62-LOAD-01", seconds=1.5, waits=True)
 async def test_pick_first(world: World) -> None:
-    """Who does not know it takes turns, by which the second locality gets all as well."""
+    """Under pick_first, a request counts for the locality of the connected endpoint.
+
+    A client without pick_first uses round_robin, which also sends all requests to the second
+    locality.
+    """
     first, second = await endpoints(world, Close(), Serve())
     served = apart([first, second], ("one", "two")).with_policy(RoundRobin())
     by_pick_first = ClusterVariant("A62-LOAD-01", policies(pick_first(), round_robin()))
     await world.serve(with_raw_clusters(served, by_pick_first.of(served.cluster())))
     there, make_calls = AllServedBy((second.address,)), partial(world.call, world.sessions(10))
-    await world.rounds.require(there, make_calls, why="the other one is closed")
+    await world.rounds.require(there, make_calls, why="the other endpoint closes its connections")
     await check(world, "A62-LOAD-01", served)
 
 
 @scenario("A42-LOAD-07", seconds=1.5, waits=True)
 async def test_names(world: World) -> None:
+    """The client reports load under the name of the cluster and its EDS service name."""
     served = await two_clusters(world, is_other_reported=True)
     await world.serve(served)
     await world.require_served(world.sessions(20), path=EMPTY)
@@ -220,6 +239,7 @@ async def test_names(world: World) -> None:
 
 @scenario("A42-LOAD-08", seconds=1.5, waits=True)
 async def test_without_lrs_server(world: World) -> None:
+    """The client does not report the load of a cluster without lrs_server."""
     served = await two_clusters(world)
     await world.serve(served)
     calls = await world.call(world.sessions(20), path=EMPTY)

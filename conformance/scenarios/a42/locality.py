@@ -1,4 +1,4 @@
-"""A42, Background and Child Policy Config: localities and priorities above a ring."""
+"""A42, Background and Child Policy Config: localities and priorities of a ring."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -37,6 +37,7 @@ from test_servers import Refuse
 
 @scenario("A42-LOC-01")
 async def test_one_ring_over_all_localities(world: World) -> None:
+    """The ring holds the endpoints of all localities of a priority."""
     a, b, c, d = (Endpoint(address) for address in await world.addresses(4))
     served = one_cluster((Locality((a, b), name="one"), Locality((c, d), name="two")))
     await world.serve(served)
@@ -46,10 +47,11 @@ async def test_one_ring_over_all_localities(world: World) -> None:
 
 @scenario("A42-LOC-07")
 async def test_weight_of_locality_and_endpoint(world: World) -> None:
-    """Shares of 30, 5, 5 and 88 of 128, which any arithmetic has exactly (A113-WEIGHT-01).
+    """An endpoint's weight is the product of its weight and its locality's, or of their shares.
 
-    Own weights alone, the locality's alone, their sum, and none at all are each an eighth of the
-    ring or more away from products and from shares.
+    The shares are 30, 5, 5 and 88 of 128, which are exact in any arithmetic (A113-WEIGHT-01). Rings
+    by the endpoint's weight alone, the locality's alone, their sum, or no weight differ from that
+    in 1/8 of the ring or more.
     """
     a, b, c, d = await world.addresses(4)
     three = (Endpoint(a, 6), Endpoint(b, 1), Endpoint(c, 1))
@@ -71,6 +73,7 @@ async def test_weight_of_locality_and_endpoint(world: World) -> None:
 
 @scenario("A42-LOC-08")
 async def test_endpoint_without_a_weight(world: World) -> None:
+    """An endpoint without load_balancing_weight has weight 1."""
     a, b, c = await world.addresses(3)
     served = one_cluster((Locality((Endpoint(a), Endpoint(b, 1), Endpoint(c, 2))),))
     await world.serve(served)
@@ -80,11 +83,12 @@ async def test_endpoint_without_a_weight(world: World) -> None:
 
 @scenario("A42-LOC-10")
 async def test_locality_without_a_weight(world: World) -> None:
+    """The client skips a locality without load_balancing_weight."""
     served, unused = await beside_one_without_weight(world, RingHash())
     await world.serve(served)
     calls = await world.call(world.values.telling(served))
     await world.check("A42-LOC-10", calls, served.matches_ring())
-    connections = await world.attempts.quiet(unused, why="calls with many hashes")
+    connections = await world.attempts.quiet(unused, why="the client made calls with many hashes")
     await world.check("A42-LOC-10", connections, NoAttempts())
 
 
@@ -98,9 +102,10 @@ NOT_BY_HASH = {
 @pytest.mark.parametrize("policy", NOT_BY_HASH.values(), ids=NOT_BY_HASH)
 @scenario("A42-LOC-10")
 async def test_locality_without_a_weight_by_turns(world: World, policy: str) -> None:
-    """Locality weights reach these policies on another way than the ring's.
+    """The client skips a locality without load_balancing_weight under other policies, too.
 
-    Envoy weighs localities below RING_HASH only.
+    Other policies get locality weights in another way than ring_hash. Envoy weights localities
+    under RING_HASH only.
     """
     world.checks.require("A52-WRR-01")
     served, unused = await beside_one_without_weight(world, RoundRobin())
@@ -110,12 +115,12 @@ async def test_locality_without_a_weight_by_turns(world: World, policy: str) -> 
         EachServesSome(both), partial(world.call, world.sessions(ENOUGH_TO_SPREAD))
     )
     await world.check("A42-LOC-10", calls, AllServedBy(both))
-    connections = await world.attempts.quiet(unused, why="calls reached both others")
+    connections = await world.attempts.quiet(unused, why="calls reached both other endpoints")
     await world.check("A42-LOC-10", connections, NoAttempts())
 
 
 async def beside_one_without_weight(world: World, policy: Policy) -> tuple[XdsConfig, Member]:
-    """A locality of two endpoints beside one without a weight, and the endpoint of that."""
+    """Return a config with a locality without a weight, and the endpoint of that locality."""
     (unused,) = await world.endpoints(1)
     a, b, c = (Endpoint(address) for address in (*await world.addresses(2), unused.address))
     localities = (Locality((a, b), name="one"), Locality((c,), name="two", weight=None))
@@ -123,14 +128,14 @@ async def beside_one_without_weight(world: World, policy: Policy) -> tuple[XdsCo
 
 
 Weights = tuple[int, int, int, int, int]
-"""Those of two endpoints and their locality, and of an endpoint and its locality."""
+"""Weights of two endpoints and their locality, and of one endpoint and its locality."""
 
 Reading = tuple[WeightReading | None, Weights]
-"""How the weights are multiplied, if that matters, and which weights take their place."""
+"""How to multiply the weights (None if it does not matter), and the weights to use instead."""
 
 
 def two_localities(addresses: Sequence[str], weights: Weights) -> tuple[Locality, ...]:
-    """Two endpoints in one locality, one in another."""
+    """Return a locality of two endpoints and a locality of one."""
     a, b, c = addresses
     of_a, of_b, of_one, of_c, of_two = weights
     return (
@@ -140,7 +145,7 @@ def two_localities(addresses: Sequence[str], weights: Weights) -> tuple[Locality
 
 
 def without_zeros(places: Sequence[Locality]) -> tuple[Locality, ...]:
-    """What is left when nothing of weight zero is used."""
+    """Return the localities and endpoints whose weight is not zero."""
     return tuple(
         replace(place, endpoints=tuple(endpoint for endpoint in place.endpoints if endpoint.weight))
         for place in places
@@ -181,7 +186,7 @@ def without_zeros(places: Sequence[Locality]) -> tuple[Locality, ...]:
 async def test_left_open(
     world: World, clause: str, weights: Weights, readings: dict[str, Reading]
 ) -> None:
-    """Such endpoints are rejected, or used by one of these readings."""
+    """The client rejects such endpoints, or uses them by one of these readings."""
     served = await world.plain_ring()
     await world.require_served(world.sessions(1))
     addresses = await world.addresses(3)
@@ -204,7 +209,10 @@ async def test_left_open(
 
 @scenario("A42-LOC-02", seconds=1)
 async def test_keys_of_a_lost_endpoint_move_once(world: World) -> None:
-    """It is unreachable first, then removed; those of the other locality keep their entries."""
+    """Keys that left an unreachable endpoint stay when an update removes that endpoint.
+
+    The endpoints of the other locality keep their entries.
+    """
     lost, *others = await world.endpoints(4)
     addresses = [other.address for other in others]
     before, removed = next(
@@ -219,7 +227,7 @@ async def test_keys_of_a_lost_endpoint_move_once(world: World) -> None:
     await world.require_served(headers)
     await lost.set_mode(Refuse())
     await lost.kill()
-    why = "nobody listens there any more"
+    why = "the endpoint refuses connections"
     unreachable = await world.rounds.require(
         NoneServedBy((lost.address,)), lambda: world.call(headers), why=why
     )
@@ -229,7 +237,7 @@ async def test_keys_of_a_lost_endpoint_move_once(world: World) -> None:
 
 
 def lone_endpoint_beside(lone: str, others: list[str], weight: int) -> XdsConfig:
-    """Two localities: one of an anchor and heavier ones, one of a single endpoint."""
+    """Return a config with a locality of an anchor and heavier endpoints, and one of `lone`."""
     anchor, *heavy = others
     endpoints = (Endpoint(anchor, 1), *(Endpoint(address, weight) for address in heavy))
     places = (Locality(endpoints, name="one"), Locality((Endpoint(lone, weight),), name="two"))
@@ -239,18 +247,18 @@ def lone_endpoint_beside(lone: str, others: list[str], weight: int) -> XdsConfig
 def going_on(
     full: XdsConfig, removed: XdsConfig, lost: str, headers: Sequence[dict[str, str]]
 ) -> list[dict[str, str]]:
-    """Those that go on, when this endpoint is lost, to where they go once it is removed.
+    """Return the headers whose next endpoint after `lost` is their endpoint once it is removed.
 
-    All others have hashes beyond the last entry, which may be that entry's (A42-RING-14): if it is
-    one of the lost endpoint, they go on at the other end of the ring, and when it is removed they
-    come back to what is the last entry then.
+    The others have hashes beyond the last entry, which may belong to that entry (A42-RING-14). If
+    it is an entry of the lost endpoint, such requests continue at the other end of the ring. Once
+    it is removed, they belong to the new last entry.
     """
     rings = dict.fromkeys(
         tuple(
             build_for(config.ring_localities(), config.config(), way) for config in (full, removed)
         )
         for way in CANDIDATES
-        # Where entries are numbered over all endpoints, only the last one listed may go.
+        # If entries are numbered over all endpoints, only the last listed endpoint may go.
         if way.variant.key_format != "{address}{n}" or way.variant.allotment == "list"
     )
     return [
@@ -266,10 +274,10 @@ def going_on(
 
 @scenario("A42-LOC-06")
 async def test_localities_under_round_robin(world: World) -> None:
-    """The weights of endpoints do not matter, nor their number.
+    """Under ROUND_ROBIN the client chooses a locality by its weight, then its endpoints in turn.
 
-    So far apart that 160 requests tell them from the same share for each endpoint, or for each
-    locality, unless by a chance below 1e-6.
+    The weights and the number of endpoints do not matter. 160 requests distinguish the expected
+    shares from equal shares of endpoints or localities, except with a chance below 1e-6.
     """
     light, first, two = await world.addresses(3)
     served = one_cluster(
@@ -282,7 +290,7 @@ async def test_localities_under_round_robin(world: World) -> None:
     await world.serve(served)
     every = EachServesSome(served.addresses())
     await world.rounds.require(
-        every, lambda: world.call(world.sessions(30)), why="all of them serve"
+        every, lambda: world.call(world.sessions(30)), why="all endpoints serve"
     )
     calls = await world.call(world.sessions(160))
     unweighted = Proportions({light: (1, 20), first: (19, 40), two: (19, 40)})
@@ -292,6 +300,7 @@ async def test_localities_under_round_robin(world: World) -> None:
 
 @scenario("A42-LOC-03", "A42-LOC-05")
 async def test_ring_of_the_first_priority(world: World) -> None:
+    """Each priority has its own ring: requests use that of the first."""
     served = two_priorities(await world.addresses(2), await world.addresses(2))
     await world.serve(served)
     calls = await world.call(world.values.telling(served))
@@ -301,6 +310,7 @@ async def test_ring_of_the_first_priority(world: World) -> None:
 
 @scenario("A42-LOC-04", seconds=0.6)
 async def test_failover(world: World) -> None:
+    """After failover the client places requests on the ring of the next priority."""
     dead = [endpoint.address for endpoint in await world.endpoints(2, mode=Refuse())]
     served = two_priorities(dead, await world.addresses(2))
     await world.serve(served)
@@ -311,7 +321,10 @@ async def test_failover(world: World) -> None:
 
 @scenario("A42-LOC-03", "A42-LOC-05", seconds=0.6)
 async def test_ring_of_the_second_priority(world: World) -> None:
-    """Those of the first are not healthy."""
+    """Each priority has its own ring: requests use that of the second.
+
+    The endpoints of the first priority are unhealthy.
+    """
     served = two_priorities(await world.addresses(2), await world.addresses(2), health="UNHEALTHY")
     await world.serve(served)
     calls = await world.call(world.values.telling(served, priority=1))
@@ -321,7 +334,11 @@ async def test_ring_of_the_second_priority(world: World) -> None:
 
 @scenario("A42-LOC-03", "A42-LOC-05", seconds=1)
 async def test_priorities_that_take_turns(world: World) -> None:
-    """By the health of the first, which has served; the sizes change while the second serves."""
+    """Each priority has its own ring, with the current config of the Cluster.
+
+    The first priority becomes unhealthy and healthy again. The ring sizes change while the second
+    serves.
+    """
     first, second = await world.addresses(2), await world.addresses(2)
     well = two_priorities(first, second)
     ill = two_priorities(first, second, health="UNHEALTHY")
@@ -339,7 +356,7 @@ async def test_priorities_that_take_turns(world: World) -> None:
 def two_priorities(
     first: Sequence[str], second: Sequence[str], *, health: str = "UNKNOWN"
 ) -> XdsConfig:
-    """Two endpoints in each of two priorities, and a ring size that is no default."""
+    """Return a config with two endpoints in each of two priorities, and a nondefault ring size."""
     unlike = tuple(Endpoint(address, health=health) for address in first)
     return one_cluster(
         (

@@ -1,4 +1,4 @@
-"""A42, Picker Behavior: what becomes of a request on a ring of endpoints in given states."""
+"""A42, Picker Behavior: picks on a ring of endpoints in given states."""
 
 import pytest
 
@@ -22,12 +22,15 @@ from test_servers import Close, Hold, Serve, Stall
 
 FAILED: State = "TRANSIENT_FAILURE"
 
-# Where a pick begins, and what the state of an endpoint means to it.
+# The first endpoint of a pick, and the effect of an endpoint's state.
 
 
 @scenario("A42-PICK-01")
 async def test_start(world: World) -> None:
-    """By every known wrong search this request meets another endpoint first."""
+    """The picker first looks at the endpoint whose entry is closest to the hash.
+
+    Every known wrong search takes this request to another endpoint first.
+    """
     order = await ring_order(world, 4)
     await order.set_modes(*[Stall()] * 4)
     await world.start([order.at_an_entry_of(order[0])])
@@ -53,6 +56,7 @@ async def test_start(world: World) -> None:
     ],
 )
 async def test_states(world: World, clause: str, states: tuple[State, ...]) -> None:
+    """A request is sent, waits or fails, by the states of the endpoints in ring order."""
     order = await ring_order(world, len(states))
     await order.arrange(*states)
     await order.check(clause, *states)
@@ -90,6 +94,7 @@ async def test_released(world: World, clause: str, states: tuple[State, ...]) ->
     ],
 )
 async def test_told_to_connect(world: World, clause: str, states: tuple[State, ...]) -> None:
+    """The picker triggers a connection attempt at the IDLE endpoint that decides the pick."""
     order = await ring_order(world, len(states))
     await order.arrange(*states)
     await order.check_connecting(clause, *states)
@@ -105,7 +110,10 @@ async def test_told_to_connect(world: World, clause: str, states: tuple[State, .
     ],
 )
 async def test_tried_again(world: World, clause: str, failed: int) -> None:
-    """And again: who sees to it once only leaves the endpoint alone after the second failure."""
+    """A failed endpoint is tried again after its backoff.
+
+    The check needs three attempts: a client that retries only once stops after the second failure.
+    """
     order = await ring_order(world, failed + 1)
     await order.set_modes(*[Close()] * failed, Serve())
     await order.make_ready(order[failed])
@@ -123,6 +131,7 @@ async def test_tried_again(world: World, clause: str, failed: int) -> None:
 
 @scenario("A42-PICK-08")
 async def test_next_along_the_ring(world: World) -> None:
+    """If the first endpoint has failed, the picker looks at the next endpoint on the ring."""
     order = await ring_order(world, 4)
     await order.arrange(FAILED, "READY", "READY", "READY")
     expected = order.served.matches_ring(failed=[order[0].address])
@@ -133,6 +142,7 @@ async def test_next_along_the_ring(world: World) -> None:
 
 @scenario("A42-PICK-09")
 async def test_several_entries_of_the_first(world: World) -> None:
+    """Further entries of the first endpoint are not a second endpoint."""
     states: tuple[State, ...] = (FAILED, "CONNECTING", "READY")
     order = await ring_order(world, len(states), weights=(8, 1, 1))
     await order.arrange(*states)
@@ -142,6 +152,7 @@ async def test_several_entries_of_the_first(world: World) -> None:
 
 @scenario("A42-PICK-21")
 async def test_past_the_end_of_the_ring(world: World) -> None:
+    """The search for further endpoints continues from the last ring entry to the first."""
     order = await ring_order(world, 4)
     failed, headers = zip(*order.at_the_end(), strict=True)
     await order.arrange(*(FAILED if endpoint.address in failed else "READY" for endpoint in order))
@@ -155,6 +166,7 @@ async def test_past_the_end_of_the_ring(world: World) -> None:
 
 @scenario("A42-PICK-05", needs=("cancel",))
 async def test_cancelled_while_it_waits(world: World) -> None:
+    """A waiting request still waits after another request for the endpoint was cancelled."""
     order = await ring_order(world, 2)
     await order.arrange("IDLE", "READY")
     await order[0].set_mode(Hold())
@@ -172,7 +184,11 @@ async def test_cancelled_while_it_waits(world: World) -> None:
 
 @scenario("A42-PICK-06")
 async def test_random_hash_of_one_that_waits(world: World) -> None:
-    """Were it drawn at each of nine picks, all would keep the place by a chance of 1 in 600."""
+    """A waiting request keeps its random hash.
+
+    If the client drew a new hash at each of nine picks, the request would still reach the first
+    endpoint with a chance of 1/600.
+    """
     order = await ring_order(world, 5, routes=(Route((), path=EMPTY), Route(BY_SESSION)))
     await order.set_modes(*[Hold()] * 5)
     waiting = await world.start([{}], path=EMPTY)
@@ -187,6 +203,7 @@ async def test_random_hash_of_one_that_waits(world: World) -> None:
 
 @scenario("A42-PICK-22", seconds=4, waits=True)
 async def test_slow_failures(world: World) -> None:
+    """A request waits for two attempts at most (A42), or until all endpoints have failed (A61)."""
     order = await ring_order(world, 3)
     slow = (timing.SLOW, timing.SLOW, timing.SLOWER)
     await order.set_modes(*(Close(after=seconds) for seconds in slow))
@@ -207,6 +224,7 @@ async def test_slow_failures(world: World) -> None:
 
 @scenario("A42-PICK-23")
 async def test_new_ring_while_it_waits(world: World) -> None:
+    """When there is a new ring, the client picks again for each waiting request."""
     order = await ring_order(world, 4)
     await order.set_modes(Stall(), Serve(), Serve(), Serve())
     waiting = await world.start([order.beginning_with(order[0]) for _ in range(20)])
@@ -221,6 +239,7 @@ async def test_new_ring_while_it_waits(world: World) -> None:
 
 @scenario("A42-PICK-24", needs=("wait_for_ready",), seconds=1.5, waits=True)
 async def test_waits_for_ready(world: World) -> None:
+    """The picker does not fail a wait_for_ready request."""
     order = await ring_order(world, 2)
     await order.arrange(FAILED, FAILED)
     fails = EndsWith("UNAVAILABLE")
@@ -237,6 +256,7 @@ async def test_waits_for_ready(world: World) -> None:
 
 @scenario("A42-PICK-25")
 async def test_what_a_failed_request_is_told(world: World) -> None:
+    """A request that fails gets the failure of its first endpoint (A61)."""
     order = await ring_order(world, 3)
     await order.set_modes(*[Close(after=timing.BRIEF)] * 3)
     for endpoint in order:
@@ -245,7 +265,7 @@ async def test_what_a_failed_request_is_told(world: World) -> None:
     calls = await world.eventually(EndsWith("UNAVAILABLE"), lambda: world.call(headers))
     firsts = tuple(endpoint.address for endpoint in order)
     if fits(ErrorNamesFirst(firsts=firsts, whom="no endpoint"), calls):
-        raise Unsupported("the details of its errors name no endpoint: whose they are is not told")
+        raise Unsupported("its error details name no endpoint, so the failing one is unknown")
     await world.check(
         "A42-PICK-25", calls, ErrorNamesFirst(firsts=firsts, whom="its first endpoint")
     )

@@ -1,4 +1,4 @@
-"""A42, Aggregated Connectivity State, and A61: what ring_hash connects without being picked."""
+"""A42, Aggregated Connectivity State, and A61: proactive connections of ring_hash."""
 
 import itertools
 from collections.abc import Sequence
@@ -26,22 +26,23 @@ from test_servers import Close, Hold, Mode, Serve, Stall
 CANCEL = ("cancel",)
 
 GAPS = 3
-"""Between attempts, where no more than BACKOFFS are awaited for them: the last may be 3.1 s long by
-gRPC's document, and all together 6.2 s."""
+"""Number of intervals between attempts to wait for, within BACKOFFS. By gRPC's document the last
+may take 3.1 s, and all together 6.2 s."""
 
 ANOTHER = AttemptCount(total=1, others=True)
-"""Of the endpoints that are looked at, one at least is tried."""
+"""At least one attempt at the endpoints in question."""
 
 MANY = 100
-"""Lists of five endpoints, of which nearly each will do: seldom do two of four orders agree."""
+"""Number of candidate lists of five endpoints; in nearly each the four orders differ."""
 
 
 async def failed_unasked(
     world: World, *others: Mode, count: int = 1, beside: Sequence[Locality] = ()
 ) -> RingOrder:
-    """So many endpoints failed after requests for them had ended, so nothing picks any other.
+    """Make `count` endpoints fail after their requests have ended, so that no request picks others.
 
-    Two make TRANSIENT_FAILURE. By A61 as first written nothing has to be connected unasked before.
+    Two failed endpoints make TRANSIENT_FAILURE. By the first wording of A61 the policy need not
+    connect proactively before that.
     """
     met = await ring_order(world, count + len(others), *beside)
     await met.set_modes(*[Hold()] * count, *others)
@@ -54,10 +55,9 @@ async def failed_unasked(
 
 
 async def another_tried(world: World, met: RingOrder, then: str) -> None:
-    """Go on to a clause once, with two endpoints failed, another one has been tried.
+    """With two endpoints failed, check that the client tries another one; then go to clause `then`.
 
-    By A61 that attempt is A42-PRO-02, and by A42 it is A42-PRO-04: without it, nothing can be said
-    of what comes then.
+    A61 requires that attempt by A42-PRO-02, A42 by A42-PRO-04. The clause `then` depends on it.
     """
     owed = ("A42-PRO-02", "A42-PRO-04")
     by = {"A42": AttemptCount(), "A61-2023": ANOTHER}
@@ -71,18 +71,22 @@ async def another_tried(world: World, met: RingOrder, then: str) -> None:
 
 @scenario("A42-PRO-01")
 async def test_one_ready(world: World) -> None:
+    """While the policy reports IDLE or READY, it does not connect without a pick."""
     met = await ring_order(world, 4)
     await met.make_ready(met[0])
     await world.attempts.quiet_from_now(why="one endpoint is READY and no request comes")
     await world.check("A42-PRO-01", world.attempts.seen(), AttemptCount(least={met[0].address: 1}))
     since = world.now
     await met[0].kill()
-    await world.attempts.quiet_from_now(why="it was lost, so that all are IDLE")
+    await world.attempts.quiet_from_now(
+        why="the only connection was lost, so all endpoints are IDLE"
+    )
     await world.check("A42-PRO-01", world.attempts.seen(since=since), AttemptCount())
 
 
 @scenario("A42-PRO-03", "A42-PRO-09", needs=CANCEL)
 async def test_first_failed(world: World) -> None:
+    """After one failure the policy connects to another endpoint, also after the request ended."""
     met = await failed_unasked(world, Stall(), Stall())
     attempts = await world.attempts.until(ANOTHER, met[1], met[2])
     await world.check("A42-PRO-03", attempts, ANOTHER)
@@ -91,7 +95,11 @@ async def test_first_failed(world: World) -> None:
 
 @scenario("A42-PRO-09", seconds=1.2, waits=True)
 async def test_deadline_before_the_failure(world: World) -> None:
-    """Backoff counts from the attempt's start, so the failed one may be tried again at once."""
+    """The policy connects to another endpoint although the request ended before the failure.
+
+    Backoff counts from the start of an attempt, so the client may retry the failed endpoint at
+    once.
+    """
     met = await ring_order(world, 3, unasked=True)
     await met.set_modes(Hold(), Stall(), Stall())
     waiting = await world.start([met.request], deadline=timing.SEVERAL_MOMENTS)
@@ -104,9 +112,10 @@ async def test_deadline_before_the_failure(world: World) -> None:
 
 @scenario("A42-PRO-02", "A42-PRO-04", "A42-PRO-06", needs=CANCEL, seconds=1.3, waits=True)
 async def test_all_failed(world: World) -> None:
-    """Two failures make TRANSIENT_FAILURE, from which on it goes on without any request.
+    """In TRANSIENT_FAILURE the policy tries one endpoint after another without a pick.
 
-    By A61 as first written nothing has to be connected unasked before.
+    Two failures make TRANSIENT_FAILURE. By the first wording of A61 the policy need not connect
+    proactively before that.
     """
     met = await failed_unasked(
         world, *[Close()] * 3, beside=[tier(1, await endpoints(world, Serve()))]
@@ -128,9 +137,10 @@ async def test_all_failed(world: World) -> None:
 
 @scenario("A42-PRO-02", needs=CANCEL)
 async def test_two_failed(world: World) -> None:
-    """Both by requests that had ended, so that nothing has to be connected unasked before.
+    """In TRANSIENT_FAILURE the policy connects to a third endpoint without a pick.
 
-    Their backoff may be over by now: before the third endpoint either may be tried again.
+    Two endpoints failed for requests that have ended. Their backoff may be over, so the client may
+    retry them before it tries the third.
     """
     met = await failed_unasked(world, Stall(), Stall(), count=2)
     a_third = EndpointsTried(len(met), least=3)
@@ -141,7 +151,7 @@ async def test_two_failed(world: World) -> None:
 
 
 def orders(met: RingOrder) -> dict[str, AttemptOrder]:
-    """The known orders in which the others may come when the first one listed has failed."""
+    """Return the known orders of proactive attempts after the first listed endpoint failed."""
     first, *others = met.served.addresses()
     around = [*met.around()]
     place = around.index(first)
@@ -158,7 +168,10 @@ def orders(met: RingOrder) -> dict[str, AttemptOrder]:
 
 @scenario("A42-PRO-05", needs=CANCEL)
 async def test_order(world: World) -> None:
-    """Five of seven endpoints, listed so that the known orders are all different."""
+    """The order of proactive attempts is left to the client.
+
+    Five of seven endpoints are listed such that all known orders differ.
+    """
     key_format = world.checks.key_format
     fives = itertools.permutations(await world.endpoints(7), 5)
     walks = (
@@ -177,28 +190,32 @@ async def test_order(world: World) -> None:
 
 @scenario("A42-PRO-02", "A42-PRO-04", "A42-PRO-07", needs=CANCEL, seconds=4, waits=True)
 async def test_end_at_ready(world: World) -> None:
+    """Once one endpoint is READY, the policy does not connect to further IDLE endpoints."""
     met = await failed_unasked(world, *[Hold()] * 3, count=2)
     await another_tried(world, met, "A42-PRO-07")
     held = next(endpoint for endpoint in [*met][2:] if endpoint.attempts)
     idle = [endpoint for endpoint in met if not endpoint.attempts]
     if not idle:
-        raise Unsupported("the client had all of five endpoints connected before one was READY")
+        raise Unsupported("the client tried all five endpoints before one was READY")
     for endpoint in [*met][2:]:
         await endpoint.set_mode(Serve())
     there, picks = AllServedBy((held.address,)), [met.beginning_with(held)]
-    await world.rounds.require(there, lambda: world.call(picks), why="it serves, and is CONNECTING")
-    await world.attempts.quiet_from_now(why="attempts that were on their way have come")
+    await world.rounds.require(there, lambda: world.call(picks), why="it was CONNECTING and serves")
+    await world.attempts.quiet_from_now(why="attempts in flight have arrived by then")
     never = [
         endpoint for endpoint in idle if not endpoint.attempts
     ] or idle  # or all of them as one was READY
-    why = "the failed endpoint goes on, and those never tried need not"
+    why = "the failed endpoint retries, and those never tried need not connect"
     await world.attempts.quiet_from_now(*never, why=why, seconds=timing.A_FEW_BACKOFFS)
     await world.check("A42-PRO-07", world.attempts.seen(*never), AttemptCount())
 
 
 @scenario("A42-PRO-08", seconds=5.5, waits=True)
 async def test_backoff_amid_requests(world: World) -> None:
-    """Requests come all the time, and do not shorten it."""
+    """The client does not retry a failed endpoint before its backoff is over.
+
+    Requests come all the time, and do not shorten the backoff.
+    """
     gaps, within = backoffs(world)
     met = await ring_order(world, 2)
     await met.set_modes(Close(), Close())
@@ -209,7 +226,11 @@ async def test_backoff_amid_requests(world: World) -> None:
 
 @scenario("A42-PRO-08", needs=CANCEL, seconds=5.5, waits=True)
 async def test_backoff_unasked(world: World) -> None:
-    """Who has one attempt under way at a time, as A42 lets one, is at each endpoint less often."""
+    """The client does not retry a failed endpoint before its backoff is over, without requests.
+
+    A42 allows a client to have only one attempt in progress; it then tries each endpoint less
+    often.
+    """
     gaps, within = backoffs(world)
     met = await failed_unasked(world, count=2)
     often = AttemptCount(least={met[0].address: gaps + 1}, others=True)
@@ -218,22 +239,27 @@ async def test_backoff_unasked(world: World) -> None:
 
 
 def backoffs(world: World) -> tuple[int, float]:
-    """How many of the client's backoffs are awaited, and the deadline."""
+    """Return the number of backoffs to wait for, and the deadline for them in seconds.
+
+    Raises:
+        Unsupported: the client's first backoff is too long to wait for.
+    """
     ends = [*itertools.accumulate(most(gap, world.client.backoff) for gap in range(GAPS))]
     awaited = [end for end in ends if end <= timing.BACKOFFS]
     if not awaited:
-        raise Unsupported(f"the client states that its first backoff may be {ends[0]:.0f} s long")
+        raise Unsupported(f"its manifest states a first backoff of up to {ends[0]:.0f} s")
     return len(awaited), max(timing.ATTEMPT, awaited[-1] + timing.EVENT)
 
 
 def backed_off(world: World, gaps: int, *, needed: int) -> AttemptSpacing:
-    """Attempts as far apart as the client's backoff has it."""
+    """Expect attempts that are as far apart as the client's backoff."""
     backoff = world.client.backoff
     return AttemptSpacing(backoff=backoff, gaps=gaps, needed=needed, allowance=timing.SEEN_LATE)
 
 
 @scenario("A42-PRO-10")
 async def test_ready_one_lost(world: World) -> None:
+    """If the only READY endpoint is lost while others have failed, the policy connects again."""
     met = await ring_order(world, 4)
     await met.arrange("TRANSIENT_FAILURE", "TRANSIENT_FAILURE", "READY", "IDLE")
     await met[2].set_mode(Close())
@@ -245,20 +271,21 @@ async def test_ready_one_lost(world: World) -> None:
 
 
 def left_to_and_fro(world: World, members: Sequence[Member]) -> RingOrder:
-    """Three endpoints, whose ring begins with the first one, the second one, and the first again.
+    """Return three endpoints whose ring starts with the first, the second and the first again.
 
-    A client that tries the next entry of the ring when one has failed stays at these two.
+    A client that tries the next entry of the ring after a failure never leaves these two.
     """
     for three in itertools.permutations(members, 3):
         left = RingOrder(world, three, ranked(three).with_policy(LARGE), world.checks.key_format)
         first, second, _ = (endpoint.address for endpoint in three)
         if left.turns(3) == (first, second, first):
             return left
-    raise AssertionError("of 35 rings one in two begins so")
+    raise AssertionError("half of the 35 candidate rings must start so")
 
 
 @scenario("A42-PRO-11")
 async def test_ready_one_removed(world: World) -> None:
+    """If an update removes the READY endpoint while others have failed, the policy connects."""
     members = await world.endpoints(7)
     first, second, idle = left_to_and_fro(world, members)
     ready = next(endpoint for endpoint in members if endpoint not in {first, second, idle})
@@ -276,12 +303,15 @@ async def test_ready_one_removed(world: World) -> None:
 
 @scenario("A42-PRO-02", "A42-PRO-04", "A42-PRO-11", needs=CANCEL)
 async def test_held_one_removed(world: World) -> None:
-    """The policy chose which one it is."""
+    """If an update removes the CONNECTING endpoint while others have failed, the policy connects.
+
+    The policy has chosen which endpoint it connects.
+    """
     met = await failed_unasked(world, *[Stall()] * 3, count=2)
     await another_tried(world, met, "A42-PRO-11")
     left = [endpoint for endpoint in met if not endpoint.attempts]
     if not left:
-        raise Unsupported("the client had each of five endpoints connected when two failed")
+        raise Unsupported("the client tried all five endpoints once two had failed")
     await world.serve(met.without(*(endpoint for endpoint in [*met][2:] if endpoint.attempts)))
     attempts = await world.attempts.until(ANOTHER, *left)
     by = {"A42": ANOTHER, "A61-2023": AttemptCount(), "A61": ANOTHER}
@@ -292,6 +322,7 @@ async def test_held_one_removed(world: World) -> None:
     "A42-PRO-02", "A42-PRO-04", "A42-PRO-12", "A61-PRO-01", needs=CANCEL, seconds=1.2, waits=True
 )
 async def test_number_at_once(world: World) -> None:
+    """The policy connects proactively only while no endpoint is CONNECTING (A61), or to several."""
     met = await failed_unasked(world, *[Stall()] * 3, count=2)
     await another_tried(world, met, "A61-PRO-01")
     stalled = [*met][2:]
@@ -308,6 +339,7 @@ async def test_number_at_once(world: World) -> None:
 
 @scenario("A61-PRO-02", needs=CANCEL, seconds=2.2, waits=True)
 async def test_failed_ones_go_on(world: World) -> None:
+    """Each failed endpoint keeps retrying while the next one is tried."""
     met = await failed_unasked(world, Close(), Close(), Close())
     twice = AttemptCount(least={endpoint.address: 2 for endpoint in met})
     await world.check("A61-PRO-02", await world.attempts.until(twice), twice)
@@ -315,7 +347,10 @@ async def test_failed_ones_go_on(world: World) -> None:
 
 @scenario("A61-PRO-03")
 async def test_endpoint_added(world: World) -> None:
-    """What is tried again by itself is held up, so that nothing but the new list is a reason."""
+    """The policy checks after each new list whether to connect to an IDLE endpoint.
+
+    Retries of the failed endpoint are held, so that only the new list can cause the attempt.
+    """
     failed, added = await endpoints(world, Close(), Stall())
     await world.serve(ranked([failed]))
     unavailable = EndsWith("UNAVAILABLE")

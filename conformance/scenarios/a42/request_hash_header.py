@@ -1,4 +1,4 @@
-"""A76: a header that the config of ring_hash names makes the hash of a request."""
+"""A76: request_hash_header in the config of ring_hash determines the hash of a request."""
 
 from functools import partial
 
@@ -29,15 +29,15 @@ WITHOUT: list[dict[str, str]] = [{}]
 """A request without the header."""
 
 MANY = 20
-"""Requests at once."""
+"""Number of concurrent requests."""
 
 ENOUGH_TO_MEET = 100
-"""Calls with different hashes that meet each of four equal endpoints: one of 512 entries in 2,048
-has less than 0.15 of the ring with a chance below 1e-20 (Beta(512, 1536)), and 4 x 0.85^100 is
-below 1e-6."""
+"""Number of calls with different hashes that reach each of four equal endpoints. An endpoint with
+512 of 2,048 entries has less than 0.15 of the ring with a chance below 1e-20 (Beta(512, 1536)), and
+4 x 0.85^100 is below 1e-6."""
 
 
-# Which hash. The route goes by the session, which each request has too.
+# The hash. The route hashes the session, which each request has as well.
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,10 @@ below 1e-6."""
     ],
 )
 async def test_what_is_hashed(world: World, clause: str, named: str | None, values: int) -> None:
-    """What is hashed comes twice, beside another of what is not: that alone tells them apart."""
+    """The picker hashes the header of request_hash_header, or by the route if there is none.
+
+    Each hashed value comes twice, with different values of the header that must not count.
+    """
     served = await world.plain_ring(ring=TypedRingHash(named))
     sessions = world.sessions(ENOUGH_TO_DIFFER)
     named_values = [
@@ -66,7 +69,10 @@ async def test_what_is_hashed(world: World, clause: str, named: str | None, valu
 
 @scenario("A76-REQ-01", "A76-REQ-09")
 async def test_change_of_the_header(world: World) -> None:
-    """An update names another header, and the next one none."""
+    """After an update, the picker hashes by the new request_hash_header.
+
+    The first update names another header, and the next one names none.
+    """
     served = await world.plain_ring(ring=TypedRingHash(HEADER))
     some, others = (world.values.some(ENOUGH_TO_DIFFER) for _ in range(2))
     headers = [
@@ -91,7 +97,10 @@ async def test_change_of_the_header(world: World) -> None:
     ],
 )
 async def test_without_a_value(world: World, clause: str, headers: dict[str, str]) -> None:
-    """All endpoints are connected, and the sessions are two that belong to two of them."""
+    """Without the header the picker uses a random hash; for an empty value the text leaves it open.
+
+    All endpoints are connected. The two sessions belong to two different endpoints.
+    """
     order = await ring_order(world, PLAIN_ENDPOINTS, ring=BY_HEADER)
     await world.require_served([{HEADER: value} for value in world.values.some(ENOUGH_TO_MEET)])
     sessions = [dict(order.beginning_with(endpoint)) for endpoint in (order[0], order[1])]
@@ -113,6 +122,7 @@ async def test_without_a_value(world: World, clause: str, headers: dict[str, str
 
 @scenario("A76-REQ-12", alone=True)
 async def test_guard(world: World) -> None:
+    """An environment variable may guard request_hash_header."""
     served = await world.plain_ring(ring=BY_HEADER)
     by_route = served.with_policy(TypedRingHash(minimum=LARGE.minimum))
     headers = [
@@ -132,7 +142,7 @@ async def test_guard(world: World) -> None:
 
 
 ACCEPTED = ("user", "tenant-id", "bin", "tenant-bin-id", "x_1.y", "9")
-"""Valid names of headers that are not binary."""
+"""Valid names of nonbinary headers."""
 
 
 @pytest.mark.parametrize(
@@ -146,7 +156,10 @@ ACCEPTED = ("user", "tenant-id", "bin", "tenant-bin-id", "x_1.y", "9")
     ],
 )
 async def test_refused(world: World, clause: str, named: str) -> None:
-    """The client accepts valid names before, also those that look like what it must reject."""
+    """The client rejects an invalid or binary request_hash_header.
+
+    It accepts valid names first, also names that resemble those that it must reject.
+    """
     served = await world.plain_ring(ring=BY_HEADER)
     await world.require_served([{HEADER: value} for value in world.values.some(1)])
     for name in (*ACCEPTED, named):
@@ -155,11 +168,11 @@ async def test_refused(world: World, clause: str, named: str) -> None:
         await world.check(clause, answer, AckedOrNacked(acked=name != named))
 
 
-# What becomes of a request with a random hash.
+# Requests with a random hash.
 
 
 async def arranged(world: World, *states: State) -> RingOrder:
-    """Endpoints in these states, by requests with the header, which is the session here."""
+    """Bring endpoints into these states, by requests with the header, which is the session here."""
     order = await ring_order(world, len(states), ring=TypedRingHash(SESSION, minimum=LARGE.minimum))
     await order.arrange(*states)
     return order
@@ -167,7 +180,10 @@ async def arranged(world: World, *states: State) -> RingOrder:
 
 @scenario("A76-REQ-04", seconds=5, waits=True)
 async def test_one_ready(world: World) -> None:
-    """A client without this feature sends some of the calls to wait for what is CONNECTING."""
+    """A request with a random hash goes to the first READY endpoint along the ring.
+
+    In a client without this feature some requests wait for the CONNECTING endpoint.
+    """
     order = await arranged(world, "READY", FAILED, "CONNECTING", "IDLE")
     calls = await world.call(WITHOUT * MANY, deadline=timing.EVENT)
     await world.check("A76-REQ-04", calls, AllServedBy((order[0].address,)))
@@ -175,7 +191,10 @@ async def test_one_ready(world: World) -> None:
 
 @scenario("A76-REQ-05", "A76-REQ-06", "A76-REQ-07", needs=("watch",), seconds=1.2, waits=True)
 async def test_all_idle(world: World) -> None:
-    """The only connection is lost, so that all are IDLE and the client has long known of them."""
+    """A request with a random hash triggers one attempt at most, and none while one is CONNECTING.
+
+    The only connection is lost first, so that all endpoints are IDLE and the list is not new.
+    """
     watched = await world.states.watch()
     order = await arranged(world, "READY", "IDLE", "IDLE", "IDLE")
     await world.states.require(watched, "READY", why="a request was served")
@@ -186,14 +205,16 @@ async def test_all_idle(world: World) -> None:
     since = world.now
     first = await world.start(WITHOUT, deadline=timing.SEVERAL_MOMENTS)
     await world.attempts.require_one(
-        *order, why="a request came, and every endpoint is IDLE", since=since
+        *order, why="a request came while every endpoint was IDLE", since=since
     )
     await world.attempts.quiet_from_now(why="one request came")
     await world.check("A76-REQ-05", world.attempts.seen(since=since), EndpointsTried(1))
     why = "a connection is being tried"
     await world.states.require(watched, "CONNECTING", since=told, why=why)
     more = await world.start(WITHOUT * MANY, deadline=timing.HELD)
-    quiet = await world.attempts.quiet_from_now(why="requests came, and one endpoint is CONNECTING")
+    quiet = await world.attempts.quiet_from_now(
+        why="requests came while one endpoint was CONNECTING"
+    )
     await world.check("A76-REQ-06", quiet, AttemptCount())
     for started in (first, more):
         await world.check("A76-REQ-07", await started.over(), EndsWith("DEADLINE_EXCEEDED"))
@@ -201,6 +222,7 @@ async def test_all_idle(world: World) -> None:
 
 @scenario("A76-REQ-07")
 async def test_all_failed(world: World) -> None:
+    """A request with a random hash fails if all endpoints have failed."""
     await arranged(world, FAILED, FAILED, FAILED)
     fails = EndsWith("UNAVAILABLE")
     calls = await world.eventually(fails, lambda: world.call(WITHOUT * MANY, deadline=timing.EVENT))

@@ -1,4 +1,4 @@
-"""A42, Ring Construction and LB Policy Config: how large the ring is, and who owns which arc."""
+"""A42, Ring Construction and LB Policy Config: the size of the ring, and the owners of its arcs."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -59,10 +59,10 @@ LOWERED_CAP = 256
 )
 @scenario("A42-RING-04")
 async def test_size(world: World, clause: str, weights: tuple[int, ...], ring: RingHash) -> None:
-    """There are calls that tell the next size, up or down, where each endpoint has an entry more.
+    """The ring has the smallest size that fits the minimum, the maximum and the weights.
 
-    Should all of these lie in arcs of their own endpoints, nobody can tell the sizes apart; with
-    many endpoints they never do.
+    Some calls expose a ring of the next larger or smaller size, if its additional entries change
+    the owner of an arc. With many endpoints they always do.
     """
     addresses = await world.addresses(len(weights))
     served = weighted_locality(dict(zip(addresses, weights, strict=True)), policy=ring)
@@ -82,6 +82,7 @@ async def test_size(world: World, clause: str, weights: tuple[int, ...], ring: R
 async def test_default_cap(
     world: World, clause: str, weights: tuple[int, ...], ring: RingHash
 ) -> None:
+    """The client treats a size above the local cap (by default 4,096) as the cap."""
     addresses = await world.addresses(len(weights))
     served = weighted_locality(dict(zip(addresses, weights, strict=True)), policy=ring)
     await world.serve(served)
@@ -94,6 +95,7 @@ async def test_default_cap(
 
 @scenario("A42-CONF-03", knobs={"ring_size_cap": RAISED_CAP})
 async def test_raised_cap(world: World) -> None:
+    """A local option sets the cap."""
     served = await world.plain_ring(ring=RingHash(minimum=8192, maximum=8192))
     raised = served.with_ring_cap(RAISED_CAP)
     calls = await world.call(world.values.telling(raised))
@@ -101,14 +103,17 @@ async def test_raised_cap(world: World) -> None:
 
 
 def asking_for_5001(addresses: Sequence[str], ring: Policy, *, cap: int = RAISED_CAP) -> XdsConfig:
-    """A light endpoint asks for so many entries, unless something has the ring smaller."""
+    """Return a config whose weights require 5,001 entries, unless a maximum or cap is lower."""
     light, first, two = addresses
     return weighted_locality({light: 1, first: 2500, two: 2500}, policy=ring).with_ring_cap(cap)
 
 
 @scenario("A42-CONF-04", knobs={"ring_size_cap": RAISED_CAP}, seconds=0.6)
 async def test_raised_cap_alone(world: World) -> None:
-    """Beside a process of the client as it is shipped, under one and the same Cluster."""
+    """If the Cluster sets no maximum, raising the local cap alone allows a larger ring.
+
+    A process with the default cap gets the same Cluster.
+    """
     raised = asking_for_5001(await world.addresses(3), RingHash(minimum=1))
     shipped = raised.with_ring_cap(DEFAULT_CAP)
     headers = world.values.telling(raised, apart_from=shipped)
@@ -121,9 +126,9 @@ async def test_raised_cap_alone(world: World) -> None:
 
 @scenario("A42-CDS-07", "A52-RING-01", knobs={"ring_size_cap": RAISED_CAP})
 async def test_raised_cap_and_no_maximum_in_the_extension(world: World) -> None:
-    """As in lb_policy: the maximum of the xDS API's message is 8M if it is not set.
+    """If RingHash sets no maximum, only the local cap limits the ring, as under lb_policy.
 
-    A client that refuses a RingHash with a minimum says nothing of the maximum.
+    A client that rejects a RingHash with a minimum is not judged by the maximum.
     """
     world.preconditions.policies_by_list()
     served = asking_for_5001(await world.addresses(3), ExtensionRingHash(minimum=1))
@@ -136,7 +141,10 @@ async def test_raised_cap_and_no_maximum_in_the_extension(world: World) -> None:
 
 @scenario("A42-CONF-06", "A52-CUSTOM-13")
 async def test_no_minimum_in_the_config(world: World) -> None:
-    """A client that does not know the policy by its name says nothing of the config's defaults."""
+    """If a ring_hash_experimental config sets no minRingSize, the policy uses 1,024.
+
+    A client that does not support the policy by name is not judged by its defaults.
+    """
     world.preconditions.policies_by_list()
     served = await world.plain_ring(ring=TypedRingHash())
     headers = world.values.telling(served)
@@ -147,7 +155,10 @@ async def test_no_minimum_in_the_config(world: World) -> None:
 
 @scenario("A42-CONF-07", "A52-CUSTOM-13", knobs={"ring_size_cap": RAISED_CAP})
 async def test_no_maximum_in_the_config(world: World) -> None:
-    """The cap would allow more."""
+    """If a ring_hash_experimental config sets no maxRingSize, the policy uses 4,096.
+
+    The cap would allow more.
+    """
     world.preconditions.policies_by_list()
     served = asking_for_5001(await world.addresses(3), TypedRingHash(minimum=1))
     await world.serve(served)
@@ -160,6 +171,7 @@ async def test_no_maximum_in_the_config(world: World) -> None:
 
 @scenario("A42-CONF-05", knobs={"ring_size_cap": LOWERED_CAP})
 async def test_lowered_cap(world: World) -> None:
+    """A cap below both sizes replaces both."""
     served = weighted_locality(dict.fromkeys(await world.addresses(4), 1)).with_ring_cap(
         LOWERED_CAP
     )
@@ -170,6 +182,7 @@ async def test_lowered_cap(world: World) -> None:
 
 @scenario("A42-RING-03")
 async def test_key_of_an_entry(world: World) -> None:
+    """The text does not fix the key of a ring entry."""
     served = await world.plain_ring()
     calls = await world.call(world.sessions(ENOUGH_TO_DIFFER))
     choices = {
@@ -181,7 +194,11 @@ async def test_key_of_an_entry(world: World) -> None:
 
 @scenario("A42-RING-10")
 async def test_odd_entry(world: World) -> None:
-    """Of endpoints that make the calls tell the order; the order of buckets follows from ports."""
+    """If entries do not divide evenly, the client chooses the endpoints that get one more.
+
+    The scenario chooses endpoints for which calls distinguish the known orders. The order of hash
+    buckets depends on the port numbers.
+    """
     sixes = itertools.combinations(sorted(await world.addresses(9)), 6)
     served, telling = first_distinguished(map(of_odd_entries, sixes), orders)
     await world.serve(served)
@@ -190,7 +207,7 @@ async def test_odd_entry(world: World) -> None:
 
 
 def of_odd_entries(six: tuple[str, ...]) -> XdsConfig:
-    """A ring whose entries do not divide evenly, by any order; nor do any two orders agree."""
+    """Return a config whose entries do not divide evenly, and for which all known orders differ."""
     a, b, c, d, e, f = six
     places = (
         Locality((Endpoint(f, 2), Endpoint(d, 2)), name="z"),
@@ -205,7 +222,10 @@ def orders(served: XdsConfig) -> dict[str, MatchesRing]:
 
 @scenario("A42-RING-11")
 async def test_more_endpoints_than_entries(world: World) -> None:
-    """Listed so that the orders give the entries to others."""
+    """If the maximum is below the number of endpoints, the client chooses those without an entry.
+
+    The endpoints are listed such that the known orders give the entries to different ones.
+    """
     small = RingHash(minimum=2, maximum=4)
     eights = itertools.combinations(sorted(await world.addresses(9), reverse=True), 8)
     listed = (weighted_locality(dict.fromkeys(eight, 1), policy=small) for eight in eights)
@@ -227,7 +247,7 @@ def orders_of_few(served: XdsConfig) -> dict[str, MatchesRing]:
 
 @scenario("A42-RING-12")
 async def test_hash_of_an_entry(world: World) -> None:
-    """No entry is closer than the one that has the very hash of the request."""
+    """The picker chooses the entry nearest to the hash: here the hash equals that of an entry."""
     served = await world.plain_ring()
     calls = await world.call(world.values.at_entries(served))
     await world.check("A42-RING-12", calls, served.matches_ring())
@@ -235,11 +255,12 @@ async def test_hash_of_an_entry(world: World) -> None:
 
 @scenario("A42-RING-13", "A42-RING-14")
 async def test_search(world: World) -> None:
-    """On a ring of four entries, of those four of eight endpoints that leave the widest ends.
+    """A hash belongs to the first entry at or after it; the text leaves open the last entry's end.
 
-    The narrower one has a quarter of all hashes as a rule, and seldom less than a tenth. There are
-    calls in both; where the key format is no known one they may lie elsewhere, but chance has some
-    of so many others there.
+    The ring has four entries, one for each of four endpoints. The scenario chooses them such that
+    many hashes lie beyond the last entry, in unsigned and in signed order: usually a quarter of all
+    in the smaller range, and seldom less than a tenth. Calls lie in both ranges. For an unknown key
+    format the ranges are elsewhere, and some of the other calls lie there by chance.
     """
     fours = itertools.combinations(await world.addresses(8), 4)
     small = RingHash(minimum=4, maximum=4)
@@ -258,7 +279,7 @@ async def test_search(world: World) -> None:
 
 
 def ends(served: XdsConfig, key_format: KeyFormat) -> tuple[range, range]:
-    """The hashes beyond the last entry, in unsigned and in signed order."""
+    """Return the hashes beyond the last entry, in unsigned and in signed order."""
     way = Candidate(RingVariant(key_format))
     hashes = build_for(served.ring_localities(), served.config(), way).positions
     signed = max((hash_ for hash_ in hashes if hash_ < 2**63), default=-1)
@@ -266,7 +287,7 @@ def ends(served: XdsConfig, key_format: KeyFormat) -> tuple[range, range]:
 
 
 def sessions_within(ranges: Iterable[range]) -> Iterator[dict[str, str]]:
-    """The headers of ten calls whose hashes lie in each of these ranges."""
+    """Yield the headers of ten calls for each range, whose hashes lie in it."""
     for range_ in ranges:
         inside = (value for value in TO_CHOOSE_FROM if xxh64(value) in range_)
         yield from ({SESSION: value} for value in itertools.islice(inside, 10))
@@ -274,6 +295,7 @@ def sessions_within(ranges: Iterable[range]) -> Iterator[dict[str, str]]:
 
 @scenario("A42-RING-15")
 async def test_order_of_endpoints(world: World) -> None:
+    """Endpoints keep their places on the ring whatever their order in the list."""
     a, b, c, d = (Endpoint(address) for address in await world.addresses(4))
     served = one_cluster((Locality((a, b), name="one"), Locality((c, d), name="two")))
     await world.serve(served)
@@ -282,7 +304,7 @@ async def test_order_of_endpoints(world: World) -> None:
     await world.serve(
         served.with_localities(Locality((d, c), name="two"), Locality((b, a), name="one"))
     )
-    await world.attempts.quiet(why="the ACK: time for the list to be applied")
+    await world.attempts.quiet(why="the ACK: the client has applied the list by then")
     contrast = Contrast(before, await world.call(headers))
     await world.check("A42-RING-15", contrast, OnlyTheseMoved(()))
 
@@ -293,9 +315,10 @@ async def test_order_of_endpoints(world: World) -> None:
 )
 @scenario("A42-RING-18")
 async def test_change_of_the_list(world: World, clause: str, *, first: bool) -> None:
-    """An endpoint goes, or comes, and all others keep their entries.
+    """If an endpoint is removed or added, only the keys of that endpoint move.
 
-    It has half of all, so that no call meets it by a chance below 1e-16.
+    The other endpoints keep their entries. The endpoint has half of all entries, so the chance that
+    no call reaches it is below 1e-16.
     """
     changed, full, rest = amid_others(await world.addresses(5))
     await world.serve(full if first else rest)
@@ -312,11 +335,11 @@ async def test_change_of_the_list(world: World, clause: str, *, first: bool) -> 
 
 
 def amid_others(addresses: Sequence[str]) -> tuple[str, XdsConfig, XdsConfig]:
-    """An endpoint, a list that has it, and the same without it; in both, one anchors the others.
+    """Return an endpoint, a config with it, and a config without it; both have an anchor.
 
-    It stands amid heavy ones as listed, and as sorted up or down: a client that names or numbers
-    entries by any such place disturbs others. Weights of either list make a power of two, so that
-    every count is whole by any reading of them, in whatever order entries are dealt out.
+    In the list and in sorted order, the endpoint is between heavy endpoints: a client that derives
+    keys from such positions moves keys of the others. The weights of both lists add up to a power
+    of two, so that every count is whole in each reading of the weights and each order of allotment.
     """
     anchor, first, changed, two, three = sorted(addresses)
     weighed: dict[str, int | None] = {two: 10, changed: 32, anchor: 1, first: 10, three: 11}
@@ -329,6 +352,7 @@ def amid_others(addresses: Sequence[str]) -> tuple[str, XdsConfig, XdsConfig]:
 
 @scenario("A42-RING-19")
 async def test_change_of_weights(world: World) -> None:
+    """When only the weights change, the client builds a new ring as well."""
     first, two = await world.addresses(2)
     await world.serve(weighted_locality({first: 1, two: 3}))
     headers = world.values.sessions_to_map()

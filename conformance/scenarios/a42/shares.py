@@ -1,4 +1,4 @@
-"""A113, Computing Endpoint Weights: shares of a priority in place of products of weights."""
+"""A113, Computing Endpoint Weights: weight shares instead of products of weights."""
 
 import itertools
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ from conformance.xds_config.policies import RingHash
 GUARD = "GRPC_EXPERIMENTAL_PF_WEIGHTED_SHUFFLING"
 
 HALF = 2**31
-"""An endpoint that weighs one beside others of so much has half of the smallest share, 2^-31, if
-its locality is one of two."""
+"""Sum of weights at which an endpoint of weight 1 has half of the smallest share, 2^-31, if its
+locality is one of two."""
 
 
 def two_localities(
@@ -28,7 +28,7 @@ def two_localities(
     *,
     weight: int = 1,
 ) -> XdsConfig:
-    """Endpoints of these weights, in a locality of weight one and in another of this weight."""
+    """Return endpoints of these weights in a locality of weight 1 and in one of weight `weight`."""
     weights = (*first_weights, *two)
     places = [Endpoint(where, weight) for where, weight in zip(addresses, weights, strict=True)]
     first, second = tuple(places[: len(first_weights)]), tuple(places[len(first_weights) :])
@@ -38,7 +38,10 @@ def two_localities(
 
 @scenario("A113-WEIGHT-01")
 async def test_fixed_point(world: World) -> None:
-    """An eighth of eight entries is one; beside sevenths that are rounded down it is two."""
+    """Weight shares are fixed-point or exact.
+
+    An endpoint with 1/8 of eight entries has one; next to shares of 1/7, rounded down, it has two.
+    """
     eighths = (
         two_localities(four, (1, 1), (3, 4), RingHash(minimum=8), weight=3)
         for four in itertools.combinations(await world.addresses(6), 4)
@@ -50,7 +53,10 @@ async def test_fixed_point(world: World) -> None:
 
 
 def ways_of_weighing(served: XdsConfig) -> dict[str, MatchesRing]:
-    """On rings of at least the minimum: always above it, exact shares make the same ring."""
+    """Return the rings by each way of weighting, of at least the minimum size.
+
+    On rings above the minimum, exact shares make the same ring as fixed-point shares.
+    """
     choices = {
         "in fixed point": served.matches_ring(weights="A113"),
         "exact": served.matches_ring(weights="envoy"),
@@ -61,7 +67,10 @@ def ways_of_weighing(served: XdsConfig) -> dict[str, MatchesRing]:
 
 @scenario("A113-WEIGHT-02")
 async def test_share_of_nothing(world: World) -> None:
-    """However small, it asks for more entries than the maximum has; without it eight suffice."""
+    """An endpoint whose share would round to zero gets the smallest share above zero.
+
+    With that share the ring needs more entries than the maximum; without it eight are enough.
+    """
     addresses = await world.addresses(3)
     served = two_localities(addresses, (1, HALF - 1), (1,), RingHash(minimum=8, maximum=64))
     await world.serve(served)
@@ -75,7 +84,10 @@ async def test_share_of_nothing(world: World) -> None:
 
 @scenario("A113-WEIGHT-03", alone=True, seconds=1.5)
 async def test_guard(world: World) -> None:
-    """Shares of quarters, which any arithmetic has exactly."""
+    """An environment variable may guard weighting by shares.
+
+    The shares are multiples of 1/4, which are exact in any arithmetic.
+    """
     served = two_localities(await world.addresses(4), (3, 1), (2, 6), RingHash())
     await world.serve(served)
     channels = await world.channels.open_by(GUARD, None, "true", "false")

@@ -1,4 +1,4 @@
-"""A42 as a whole: requests without end, while endpoints fail at random and lists change."""
+"""A42 as a whole: a stream of requests while endpoints fail at random and lists change."""
 
 from conformance import timing
 from conformance.judging.declaration import scenario
@@ -11,6 +11,7 @@ MEMBERS = 8
 
 @scenario("A42-RING-18", "A42-PICK-23", needs=("metadata",), alone=True, seconds=timing.SOAK + 2)
 async def test_random_faults_and_updates(world: World) -> None:
+    """Only listed endpoints serve, and each failed request has a fault or update as a reason."""
     requests = round(world.soak / timing.SOAK_PACE)
     deeds = plan(world.rng, members=MEMBERS, requests=requests)
     soak = Soak(world, await world.endpoints(MEMBERS))

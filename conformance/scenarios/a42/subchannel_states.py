@@ -1,4 +1,4 @@
-"""A42, Subchannel State Handling: the states of an endpoint, as ring_hash sees them."""
+"""A42, Subchannel State Handling: the state of an endpoint in ring_hash."""
 
 from collections.abc import Sequence
 
@@ -25,14 +25,16 @@ WAITS = EndsWith(status="DEADLINE_EXCEEDED")
 
 @scenario("A42-SUB-01")
 async def test_nobody_asks(world: World) -> None:
+    """Endpoints start in IDLE, and the policy does not connect to them."""
     members = await endpoints(world, *[Serve()] * 4)
     await serve_before_requests(world, ranked(members))
-    quiet = await world.attempts.quiet(*members, why="the client has its endpoints")
+    quiet = await world.attempts.quiet(*members, why="the client has its endpoints and no request")
     await world.check("A42-SUB-01", quiet, NoAttempts())
 
 
 @scenario("A42-SUB-02", "A42-SUB-03")
 async def test_one_hash(world: World) -> None:
+    """A request connects the endpoint that it picks, and no other."""
     order = await ring_order(world, 4)
     first = {order[0].address: 1}
     await world.require_served([order.request])
@@ -44,6 +46,7 @@ async def test_one_hash(world: World) -> None:
 
 @scenario("A42-SUB-04", "A42-SUB-05", needs=("watch",), seconds=1)
 async def test_held_and_released(world: World) -> None:
+    """An endpoint is CONNECTING during an attempt, and READY after it succeeds."""
     (only,) = await endpoints(world, Hold())
     await serve_before_requests(world, ranked([only]))
     watched = await world.states.watch()
@@ -60,6 +63,7 @@ async def test_held_and_released(world: World) -> None:
 
 @scenario("A42-SUB-06", needs=("watch",))
 async def test_failed(world: World) -> None:
+    """A failed connection attempt makes the endpoint TRANSIENT_FAILURE."""
     (only,) = await endpoints(world, Close())
     await world.serve(ranked([only]))
     watched = await world.states.watch()
@@ -72,10 +76,13 @@ async def test_failed(world: World) -> None:
 
 @scenario("A42-SUB-07", seconds=4, waits=True)
 async def test_who_retries(world: World) -> None:
-    """Another endpoint is READY. The request that found it failed asks for one more attempt."""
+    """A failed endpoint reconnects for a pick only (A42), or by itself after its backoff (A61).
+
+    Another endpoint is READY. The request that found the endpoint failed allows one more attempt.
+    """
     order = await ring_order(world, 2)
     await order.arrange("TRANSIENT_FAILURE", "READY")
-    why = "no request comes for it, and several backoffs are over"
+    why = "no request picks it, and several backoffs are over"
     again = await world.attempts.quiet_from_now(order[0], why=why, seconds=timing.ATTEMPT, count=2)
     failed = order[0].address
     by_itself = {"A42": AttemptCount(most={failed: 1}), "A61": AttemptCount(least={failed: 2})}
@@ -84,7 +91,10 @@ async def test_who_retries(world: World) -> None:
 
 @scenario("A42-SUB-08", seconds=1.2, waits=True)
 async def test_second_attempt_held(world: World) -> None:
-    """Requests keep picking it meanwhile, so that it is tried again whoever retries."""
+    """While a failed endpoint connects again, the picker still treats it as failed.
+
+    Requests keep picking it, so that it retries in each edition.
+    """
     order = await ring_order(world, 2)
     await order.arrange("TRANSIENT_FAILURE", "READY")
     await order[0].set_mode(Hold())
@@ -97,7 +107,10 @@ async def test_second_attempt_held(world: World) -> None:
 
 @scenario("A42-PICK-14", "A42-SUB-09", needs=("watch",), seconds=2.5, waits=True)
 async def test_both_tried_again(world: World) -> None:
-    """Without a further attempt at the second endpoint (A42-PICK-14) the state is not reached."""
+    """While failed endpoints connect again, the policy still counts them as failed.
+
+    Both endpoints must retry first, which is A42-PICK-14 for the second.
+    """
     order = await ring_order(world, 2)
     await order.set_modes(Close(), Close())
     watched = await world.states.watch()
@@ -124,6 +137,7 @@ async def test_both_tried_again(world: World) -> None:
 
 @scenario("A42-SUB-10", seconds=1.2, waits=True)
 async def test_repaired(world: World) -> None:
+    """A failed endpoint is READY as soon as an attempt succeeds, and gets its requests again."""
     order = await ring_order(world, 2)
     await order.arrange("TRANSIENT_FAILURE", "READY")
     await order[0].set_mode(Serve())
@@ -137,6 +151,7 @@ async def test_repaired(world: World) -> None:
 
 @scenario("A42-SUB-11", "A42-SUB-12", "A42-SUB-13", needs=("watch",), seconds=0.7)
 async def test_connection_lost(world: World) -> None:
+    """A READY endpoint that loses its connection is IDLE until a request picks it."""
     (only,) = await endpoints(world, Serve())
     await world.serve(ranked([only]))
     await world.require_served(world.sessions(1))
@@ -158,7 +173,11 @@ async def test_connection_lost(world: World) -> None:
 
 @scenario("A42-SUB-14", seconds=0.5)
 async def test_endpoint_added(world: World) -> None:
-    """It comes first, so that others change places; where all serve, the new list is in use."""
+    """An endpoint that stays in a changed list keeps its connection.
+
+    The new endpoint comes first in the list, so that all others move. The new list is in use once
+    all endpoints serve.
+    """
     order = await ring_order(world, 3)
     for endpoint in order:
         await order.make_ready(endpoint)
@@ -168,12 +187,12 @@ async def test_endpoint_added(world: World) -> None:
     await world.serve(order.served.with_localities(locality_of(everywhere)))
     headers = world.sessions(ENOUGH_TO_SPREAD)
     reached = EachServesSome(tuple(endpoint.address for endpoint in everywhere))
-    await world.rounds.require(reached, lambda: world.call(headers), why="all of them are listed")
+    await world.rounds.require(reached, lambda: world.call(headers), why="all endpoints are listed")
     anew = AttemptCount(least={endpoint.address: 1 for endpoint in order})
     by = {"A42": anew, "A61": AttemptCount()}
     await world.check("A42-SUB-14", world.attempts.seen(*order, since=since), by)
 
 
 def locality_of(members: Sequence[Member]) -> Locality:
-    """One locality of equal endpoints."""
+    """Return one locality of endpoints with equal weights."""
     return Locality(tuple(Endpoint(member.address) for member in members))

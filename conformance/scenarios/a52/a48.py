@@ -1,4 +1,4 @@
-"""A48: least_request, by lb_policy and by the list, and choice_count."""
+"""A48: least_request, from lb_policy and from the list, and choice_count."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -24,72 +24,72 @@ from conformance.xds_config.variants import ClusterVariant
 
 ELEVEN, MANY, LARGEST = 11, 2**31 - 1, 2**32 - 1
 USUAL, MOST = 2, 10
-"""Endpoints that are drawn if nothing else is said, and at most."""
+"""The default number of sampled endpoints, and the largest."""
 
 WHERE_IT_SHOWS = 1.6
-"""Where e^-x of the requests draw busy endpoints only, one more draw changes most: the largest
-x / sqrt(e^x - 1) is that of about this x."""
+"""The x at which one more draw has the largest effect, if a share of e^-x of the requests samples
+busy endpoints only: x / sqrt(e^x - 1) is largest at about this x."""
 
 MISSED = 1e-3
-"""The chance that a client that draws one endpoint too many, or too few, passes once."""
+"""The chance that a client that samples one endpoint too many or too few passes."""
 
 AT_ONCE = 8
-"""Requests at the same time: so many streams keep an endpoint busier than the idle one."""
+"""Number of concurrent requests. This many streams keep an endpoint busier than the idle one."""
 
 ROUND = 500
-"""Requests that are made with one command."""
+"""Number of requests of one adapter command."""
 
 OLD = "lb_policy: LEAST_REQUEST"
 LISTED = policies(in_localities(least_request()))
 
 Said = Callable[[int], str]
-"""Makes what a Cluster says of a choice_count."""
+"""Returns the fields of a Cluster with this choice_count."""
 
 
 def beside(choice_count: int) -> str:
-    """The old fields."""
+    """Return the fields next to lb_policy."""
     return f"{OLD} least_request_lb_config {{ {count(choice_count)} }}"
 
 
 def listed(choice_count: int) -> str:
-    """The new field."""
+    """Return the field load_balancing_policy."""
     return policies(least_request(count(choice_count)))
 
 
 def count(choice_count: int) -> str:
-    """The field of either message."""
+    """Return the field choice_count, which both messages have."""
     return f"choice_count {{ value: {choice_count} }}"
 
 
 def endpoints_for(drawn: int) -> int:
-    """How many endpoints, of which one is idle, tell such a number of draws from the next."""
+    """Return the number of endpoints (one idle) that best distinguishes this number of samples."""
     return max(2, round(1 / (1 - math.exp(-WHERE_IT_SHOWS / drawn))))
 
 
 def share_of_the_idle(drawn: int, endpoints: int) -> float:
-    """Of the requests those that draw it at least once."""
+    """Return the share of requests that sample the idle endpoint at least once."""
     return 1 - (1 - 1 / endpoints) ** drawn
 
 
 def enough(drawn: int, endpoints: int, others: Sequence[int]) -> int:
-    """Requests that tell so many draws from each other number of draws."""
+    """Return the number of requests that distinguishes `drawn` samples from each other number."""
     right = share_of_the_idle(drawn, endpoints)
     wrong = (share_of_the_idle(other, endpoints) for other in others)
     return max(draws_that_tell(right, share, MISSED) for share in wrong)
 
 
 def in_rounds(headers: Sequence[Headers]) -> list[Sequence[Headers]]:
-    """So few at a time that those at the end do not wait too long."""
+    """Split the requests into rounds, so that the last ones do not wait too long."""
     return [headers[start : start + ROUND] for start in range(0, len(headers), ROUND)]
 
 
 def by_default(said: str) -> Said:
-    """Make a Cluster that says nothing of a choice_count."""
+    """Return a function whose Cluster has no choice_count."""
     return lambda _count: said
 
 
 def next_to(drawn: int) -> tuple[int, int]:
-    """Off by one."""
+    """Return the numbers that are off by one."""
     return drawn - 1, drawn + 1
 
 
@@ -106,9 +106,11 @@ def next_to(drawn: int) -> tuple[int, int]:
 )
 @scenario(needs=("kept_open",), seconds=3)
 async def test_one_is_idle(world: World, clause: str, said: Said, counts: tuple[int, ...]) -> None:
-    """It is taken unless only busy ones are drawn. No constant is a count of both forms.
+    """The client samples choice_count endpoints and picks the one with fewest requests in flight.
 
-    A client that draws MANY would need hours for what tells ten from eleven.
+    One endpoint is idle: it gets every request that samples it. No choice_count is used in both
+    fields, so that a constant cannot pass. For MANY the check does not distinguish 10 samples from
+    11, which would take a client that samples MANY endpoints hours.
     """
     asked = world.rng.choice(counts)
     drawn = min(asked, MOST)
@@ -119,7 +121,7 @@ async def test_one_is_idle(world: World, clause: str, said: Said, counts: tuple[
         with_raw_clusters(served, ClusterVariant(clause, said(asked)).of(served.cluster()))
     )
     several = partial(calls_to, world, "c", 10 * len(members))
-    await world.rounds.require(EachServesSome((idle, *busy)), several, why="they serve")
+    await world.rounds.require(EachServesSome((idle, *busy)), several, why="all endpoints serve")
     streams = Streams(world)
     while min(map(streams.at, busy)) < AT_ONCE:
         await streams.fill("c")
@@ -136,7 +138,11 @@ async def test_one_is_idle(world: World, clause: str, said: Said, counts: tuple[
 
 @scenario("A48-LEAST-06")
 async def test_localities(world: World) -> None:
-    """The lighter one has more endpoints: who goes by those meets it as often as the other."""
+    """Under lb_policy LEAST_REQUEST the client chooses a locality by its weight.
+
+    The lighter locality has more endpoints: a client that counts endpoints would send it half of
+    the requests.
+    """
     *three, b = await world.addresses(4)
     localities = (
         Locality(tuple(map(Endpoint, three)), name="three"),
@@ -147,7 +153,7 @@ async def test_localities(world: World) -> None:
         with_raw_clusters(served, ClusterVariant("A48-LEAST-06", OLD).of(served.cluster()))
     )
     make_calls = partial(world.call, world.sessions(40))
-    await world.rounds.require(EachServesSome((*three, b)), make_calls, why="they serve")
+    await world.rounds.require(EachServesSome((*three, b)), make_calls, why="all endpoints serve")
     calls = await world.call(world.sessions(draws_needed(1 / 4, 1 / 2)))
     shares = {**dict.fromkeys(three, (1, 12)), b: (3, 4)}
     await world.check("A48-LEAST-06", calls, Proportions(shares))
@@ -162,7 +168,10 @@ BELOW_TWO = tuple(
 
 @scenario("A48-LEAST-04", AFTERWARDS)
 async def test_most_choices(world: World) -> None:
-    """Envoy, which has a limit of its own, draws them all: it is not asked."""
+    """The client accepts a choice_count above ten.
+
+    Envoy has another limit and is not judged by this clause.
+    """
     world.checks.require("A48-LEAST-04")
     live = await LiveCluster.begin(world, "EDS")
     await live.taken(ClusterVariant("A48-LEAST-04", beside(ELEVEN)))
@@ -171,5 +180,6 @@ async def test_most_choices(world: World) -> None:
 
 @scenario("A48-LEAST-05", AFTERWARDS, UNCHANGED)
 async def test_too_few_choices(world: World) -> None:
+    """The client rejects a choice_count below two."""
     live = await LiveCluster.begin(world, "EDS")
     await live.refused_all(BELOW_TWO)

@@ -1,4 +1,4 @@
-"""A58: which fields of a ClientSideWeightedRoundRobin have a Cluster refused, and which do not."""
+"""A58: fields of ClientSideWeightedRoundRobin for which a client rejects a Cluster, or does not."""
 
 import pytest
 
@@ -16,7 +16,7 @@ from conformance.xds_config.policy_lists import (
 from conformance.xds_config.variants import ClusterVariant
 
 BAD_RING = ring_hash(function="hash_function: MURMUR_HASH_2")
-"""Who reaches it refuses the Cluster."""
+"""A client that reads this entry rejects the Cluster."""
 
 TIMES = (
     "blackout_period",
@@ -26,15 +26,15 @@ TIMES = (
 )
 A_SECOND = " ".join(f"{time} {{ seconds: 1 }}" for time in TIMES)
 LONGEST = 315_576_000_000
-"""Seconds of a Duration (google/protobuf/duration.proto)."""
+"""The most seconds of a Duration (google/protobuf/duration.proto)."""
 
 
 def penalty(value: str) -> str:
-    """An entry with this error_utilization_penalty."""
+    """Return an entry with this error_utilization_penalty."""
     return weighted_round_robin(f"error_utilization_penalty {{ value: {value} }}")
 
 
-# Nothing stands behind them: who does not know the policy refuses such a list as well.
+# No entry follows, so a client that does not support the policy rejects the list as well.
 BELOW_ZERO = tuple(
     ClusterVariant("A58-WRR-01", policies(penalty(value))) for value in ("-1", "-0.001")
 )
@@ -42,18 +42,21 @@ BELOW_ZERO = tuple(
 
 @scenario("A58-WRR-01", AFTERWARDS, UNCHANGED)
 async def test_penalty_below_zero(world: World) -> None:
+    """The client rejects a negative error_utilization_penalty."""
     live = await LiveCluster.begin(world, "EDS")
     await live.refused_all(BELOW_ZERO)
 
 
 @scenario("A58-WRR-01", AFTERWARDS, UNCHANGED)
 async def test_penalty_below_zero_below_wrr_locality(world: World) -> None:
+    """The client rejects a negative error_utilization_penalty below WrrLocality."""
     live = await LiveCluster.begin(world, "EDS")
     await live.refused_all([ClusterVariant("A58-WRR-01", policies(in_localities(penalty("-1"))))])
 
 
 @scenario("A58-WRR-02", AFTERWARDS)
 async def test_short_periods(world: World) -> None:
+    """The client accepts a weight_update_period below 100 ms."""
     live = await LiveCluster.begin(world, "EDS")
     for period in ("", "nanos: 1000000"):
         entry = weighted_round_robin(f"weight_update_period {{ {period} }}")
@@ -70,12 +73,14 @@ async def test_short_periods(world: World) -> None:
     ],
 )
 async def test_left_open(world: World, clause: str, fields: str) -> None:
+    """The text does not say how a client handles such a time."""
     live = await LiveCluster.begin(world, "EDS")
     await live.left_open(ClusterVariant(clause, policies(weighted_round_robin(fields))), used=True)
 
 
 @scenario("A58-WRR-05", seconds=0.5)
 async def test_below_wrr_locality(world: World) -> None:
+    """Below WrrLocality the client uses weighted_round_robin and skips the entries after it."""
     live = await LivePolicy.begin(world)
     weighted = weighted_round_robin(f"enable_oob_load_report {{ value: false }} {A_SECOND}")
     entries = in_localities(weighted, BAD_RING)

@@ -1,4 +1,4 @@
-"""A52: lists that no control plane should send, each before requests and a good update."""
+"""A52: malformed and very large lists, each followed by requests and a valid update."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ from conformance.xds_config.policy_bytes import (
 from conformance.xds_config.variants import TYPE, RawClusterVariant
 
 NO_MESSAGE = b"\xff\xff"
-"""Bytes that no message begins with."""
+"""Bytes that are no valid start of a message."""
 
 NO_TEXT = f"{TYPE}/xdspec.".encode() + b"\xff\xfe\xc0"
 THREE_MIB, FIVE_MIB = 3 * 1024 * 1024, 5 * 1024 * 1024
@@ -33,7 +33,7 @@ THREE_MIB, FIVE_MIB = 3 * 1024 * 1024, 5 * 1024 * 1024
         case(
             "no-message",
             "A52-INPUT-01",
-            "a RoundRobin of bytes that are no message",
+            "a RoundRobin whose bytes are no valid message",
             lambda: policies(round_robin(NO_MESSAGE)),
         ),
         case(
@@ -51,7 +51,7 @@ THREE_MIB, FIVE_MIB = 3 * 1024 * 1024, 5 * 1024 * 1024
         case(
             "deep",
             "A52-INPUT-04",
-            "a TypedStruct of round_robin with 10,000 lists in one another",
+            "a TypedStruct of round_robin with 10,000 nested lists",
             lambda: policies(struct("round_robin", nested(10_000))),
         ),
         case(
@@ -63,12 +63,13 @@ THREE_MIB, FIVE_MIB = 3 * 1024 * 1024, 5 * 1024 * 1024
         case(
             "no-text",
             "A52-INPUT-06",
-            "a type URL that is no UTF-8, then RoundRobin",
+            "a type URL that is not UTF-8, then RoundRobin",
             lambda: policies(entry(NO_TEXT), round_robin()),
         ),
     ],
 )
 async def test_bad_input(world: World, clause: str, told: str, body: Callable[[], bytes]) -> None:
+    """The client survives such a list, and uses the next valid update."""
     live = await LiveCluster.begin(world, "EDS")
     odd = RawClusterVariant(clause, told, body())
     await live.left_open(odd, used=False, within=timing.NO_SUCH_RESOURCE)
@@ -76,7 +77,10 @@ async def test_bad_input(world: World, clause: str, told: str, body: Callable[[]
 
 @scenario("A52-INPUT-07", AFTERWARDS, seconds=3)
 async def test_beyond_the_limit_of_messages(world: World) -> None:
-    """Until it is another again, each new stream ends at it."""
+    """A Cluster is larger than the default limit of gRPC messages.
+
+    Each new stream breaks at that message until an update replaces the Cluster.
+    """
     live = await LiveCluster.begin(world, "EDS")
     body = policies(struct("round_robin", text(FIVE_MIB)))
     told = "a TypedStruct of round_robin with a text of 5 MiB"

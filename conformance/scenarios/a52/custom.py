@@ -1,4 +1,4 @@
-"""A52, xDS LB Policy Registry: policies by their names in the client's registry."""
+"""A52, xDS LB Policy Registry: policies that a TypedStruct names in the client's registry."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -40,11 +40,11 @@ NEEDS = ("custom_policy",)
 
 
 def nested(levels: int) -> Any:
-    """Lists and objects in each other."""
+    """Return lists and objects that are nested `levels` deep."""
     return {"in": [nested(levels - 1), {}]} if levels else "innermost"
 
 
-# None has all that is in the one before it, which is for A52-CUSTOM-10.
+# No config contains all of the one before it; A52-CUSTOM-10 covers such updates.
 CONFIGS: tuple[Config, ...] = (
     {"endpoint": 1},
     {"nothing": None, "yes": True, "no": False, "one": 1, "zero": 0, "text": "1"},
@@ -63,6 +63,7 @@ OF_A_LANGUAGE: tuple[Config, ...] = (
 
 @scenario("A52-CUSTOM-01", "A52-CUSTOM-02", needs=NEEDS)
 async def test_what_arrives(world: World) -> None:
+    """The client passes the Struct to the custom policy as JSON, unchanged."""
     live = await CustomCluster.begin(world, 2)
     for config in CONFIGS:
         await live.given(ClusterVariant("A52-CUSTOM-01", policies(custom(config))), config)
@@ -83,6 +84,7 @@ OTHERS = (
 
 @scenario("A52-CUSTOM-03", "A52-CUSTOM-04", "A52-CUSTOM-06", needs=NEEDS)
 async def test_by_which_name(world: World) -> None:
+    """The part of type_url after its last slash names the policy; others are skipped."""
     live = await CustomCluster.begin(world, 2)
     entries = [
         *(("A52-CUSTOM-03", TYPE + "/", message, ()) for message in (UDPA_STRUCT, XDS_STRUCT)),
@@ -113,6 +115,7 @@ async def test_by_which_name(world: World) -> None:
 async def test_left_open(
     world: World, clause: str, first: str, used: Sequence[tuple[str, Config | None]]
 ) -> None:
+    """A TypedStruct has a type_url without a slash, or has no Struct."""
     live = await CustomCluster.begin(world, 2)
     following = {"row": "the next one"}
     odd = ClusterVariant(clause, policies(first, custom(following)))
@@ -135,7 +138,7 @@ BAD: tuple[Config, ...] = (
 
 @scenario("A52-CUSTOM-08", "A52-CUSTOM-09", needs=NEEDS)
 async def test_refused_by_the_registry(world: World) -> None:
-    """What was in use before goes on, at the endpoint that it picks."""
+    """If the registry cannot parse an update, the client rejects the Cluster and keeps the old."""
     await refuse(
         world,
         *(policies(custom(bad)) for bad in BAD),
@@ -146,6 +149,7 @@ async def test_refused_by_the_registry(world: World) -> None:
 
 @scenario("A52-CUSTOM-08", "A52-CUSTOM-09", needs=NEEDS)
 async def test_refused_by_the_registry_below_wrr_locality(world: World) -> None:
+    """If the registry cannot parse a config below WrrLocality, the client rejects the Cluster."""
     await refuse(
         world,
         policies(in_localities(custom(BAD[0]))),
@@ -154,7 +158,7 @@ async def test_refused_by_the_registry_below_wrr_locality(world: World) -> None:
 
 
 async def refuse(world: World, *lists: str) -> None:
-    """Judge that these lists are refused, each while a good config is in use."""
+    """Check that the client rejects each of these lists while a valid config is in use."""
     live = await CustomCluster.begin(world, 3)
     good = {"endpoint": 1, "row": "in use"}
     await live.offer(ClusterVariant("A52-CUSTOM-08", policies(custom(good))))
@@ -167,7 +171,10 @@ async def refuse(world: World, *lists: str) -> None:
 
 @scenario("A52-CUSTOM-10", needs=NEEDS)
 async def test_later_updates(world: World) -> None:
-    """Of the config and of the endpoints; a number beyond them begins anew."""
+    """The client passes each later config and list of endpoints to a custom policy.
+
+    The policy takes a number beyond the list of endpoints modulo its length.
+    """
     clause = "A52-CUSTOM-10"
     live = await CustomCluster.begin(world, 3)
     for config in ({"endpoint": 0}, {"endpoint": 1}, {"endpoint": 2}, {"endpoint": 2**40 + 1}):
@@ -182,6 +189,7 @@ async def test_later_updates(world: World) -> None:
 
 @scenario("A52-CUSTOM-10", needs=NEEDS)
 async def test_an_update_that_only_adds_to_a_config(world: World) -> None:
+    """The client passes an update that only adds to the config."""
     live = await CustomCluster.begin(world, 2)
     for config in ({"row": 0}, {"row": 0, "more": {}}, {"row": 0, "more": {"endpoint": 1}}):
         await live.given(ClusterVariant("A52-CUSTOM-10", policies(custom(config))), config)
@@ -189,6 +197,7 @@ async def test_an_update_that_only_adds_to_a_config(world: World) -> None:
 
 @scenario("A52-CUSTOM-11", "A52-CUSTOM-12", needs=NEEDS)
 async def test_in_localities_and_at_the_top(world: World) -> None:
+    """Below WrrLocality each locality has its own policy; without it one policy has all."""
     live = await CustomCluster.begin(world, 2, 3)
     for config in ({"row": "each its own"}, {"endpoint": 1, "row": "and later"}):
         odd = ClusterVariant("A52-CUSTOM-11", policies(in_localities(custom(config))))
@@ -199,7 +208,10 @@ async def test_in_localities_and_at_the_top(world: World) -> None:
 
 @scenario("A52-CUSTOM-15", needs=NEEDS)
 async def test_in_each_priority(world: World) -> None:
-    """When the first one fails, the second has a policy as well; then the config changes."""
+    """Each priority has its own instance of the policy, with its own endpoints only.
+
+    The first priority fails, so that the second gets a policy; then the config changes.
+    """
     clause = "A52-CUSTOM-15"
     live = await CustomCluster.begin(world, 2)
     first, second = await world.endpoints(2), await world.endpoints(3)
@@ -216,7 +228,7 @@ async def test_in_each_priority(world: World) -> None:
     await live.picks(clause, config, live.by_locality)
 
 
-# A config of the registered policy, and what its place is taken by.
+# A config of the custom policy, the fields that replace it, and the policy that they mean.
 TAKEN_IN_TURN: tuple[tuple[Config, str, Policy], ...] = (
     ({"endpoint": 1, "row": "after turns"}, policies(ring_hash()), RingHash()),
     ({"endpoint": 0, "row": "after a ring"}, policies(in_localities(round_robin())), RoundRobin()),
@@ -226,6 +238,7 @@ TAKEN_IN_TURN: tuple[tuple[Config, str, Policy], ...] = (
 
 @scenario("A52-CHANGE-01", "A52-CHANGE-02", needs=NEEDS, seconds=1.5)
 async def test_in_turn_with_others_under_load(world: World) -> None:
+    """Updates replace the custom policy by others and back, and no request fails."""
     live = await CustomCluster.begin(world, 2, 2)
     for config, said, as_if in TAKEN_IN_TURN:
         meanwhile = await requests_meanwhile(world)
@@ -245,6 +258,7 @@ AS_A_RING = typed_struct(f"{TYPE}/ring_hash_experimental", {"minRingSize": 300, 
 
 @scenario("A52-CUSTOM-03", "A52-CUSTOM-13", seconds=0.5)
 async def test_by_names_that_grpc_brings(world: World) -> None:
+    """A TypedStruct can name round_robin and ring_hash_experimental."""
     live = await LivePolicy.begin(world)
     ring = RingHash(minimum=300, maximum=300)
     await live.taken(ClusterVariant("A52-CUSTOM-13", policies(AS_A_RING, round_robin())), ring)
@@ -258,7 +272,10 @@ BAD_RING = typed_struct(f"{TYPE}/ring_hash_experimental", {"minRingSize": "many"
 
 @scenario("A52-CUSTOM-13", "A52-CUSTOM-14")
 async def test_bad_field_of_what_grpc_brings(world: World) -> None:
-    """A client that does not know the policy by its name does not read its config either."""
+    """If ring_hash_experimental cannot parse the Struct, the client rejects the Cluster.
+
+    A client that does not support the policy by name does not read its config either.
+    """
     clause = "A52-CUSTOM-14"
     served = await world.plain_ring(ring=RoundRobin())
     await world.require_served(world.sessions(1))

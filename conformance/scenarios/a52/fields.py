@@ -1,4 +1,4 @@
-"""A52, Proposal: load_balancing_policy, beside lb_policy and in its place."""
+"""A52, Proposal: load_balancing_policy, next to lb_policy and instead of it."""
 
 from conformance.judging.declaration import scenario
 from conformance.scenarios.helpers.live_clusters import AFTERWARDS, UNCHANGED, LiveCluster
@@ -17,7 +17,7 @@ OTHER_SIZES = (
     "ring_hash_lb_config { minimum_ring_size { value: 50 } maximum_ring_size { value: 60 } }"
 )
 
-# What a Cluster has, and what it is balanced by: each time by another policy than before.
+# The fields of a Cluster, and the policy that they select: in each row another than before.
 ROWS = (
     (ClusterVariant("A52-FIELD-01", RING), RingHash()),
     (ClusterVariant("A52-FIELD-01", f"{BY_HASH} {TURNS}"), RoundRobin()),
@@ -40,6 +40,7 @@ ROWS = (
 
 @scenario(*dict.fromkeys(odd.clause for odd, _ in ROWS), seconds=2)
 async def test_which_field_counts(world: World) -> None:
+    """If a Cluster has load_balancing_policy, the client uses it, whatever lb_policy is."""
     live = await LivePolicy.begin(world)
     for odd, as_if in ROWS:
         await live.taken(odd, as_if)
@@ -47,7 +48,11 @@ async def test_which_field_counts(world: World) -> None:
 
 @scenario("A52-FIELD-03", AFTERWARDS)
 async def test_of_an_aggregate(world: World) -> None:
-    """Envoy demands CLUSTER_PROVIDED of it: who serves both sends it to gRPC as well."""
+    """The client accepts an aggregate with load_balancing_policy and any lb_policy.
+
+    Envoy requires CLUSTER_PROVIDED in an aggregate, so control planes that serve both send it to
+    gRPC as well.
+    """
     live = await LiveCluster.begin(world, "aggregate")
     for policy in ("CLUSTER_PROVIDED", "MAGLEV"):
         await live.taken(ClusterVariant("A52-FIELD-03", f"lb_policy: {policy} {TURNS}"))
@@ -58,6 +63,7 @@ UNSUPPORTED = ("RANDOM", "CLUSTER_PROVIDED", "LOAD_BALANCING_POLICY_CONFIG", "17
 
 @scenario("A52-FIELD-06", AFTERWARDS, UNCHANGED)
 async def test_unsupported_policies_alone(world: World) -> None:
+    """Without load_balancing_policy the client rejects an unsupported lb_policy."""
     live = await LiveCluster.begin(world, "EDS")
     await live.refused_all(
         [ClusterVariant("A52-FIELD-06", f"lb_policy: {policy}") for policy in UNSUPPORTED]
@@ -66,5 +72,6 @@ async def test_unsupported_policies_alone(world: World) -> None:
 
 @scenario("A52-FIELD-07", AFTERWARDS)
 async def test_least_request_alone(world: World) -> None:
+    """Without load_balancing_policy the client supports or rejects LEAST_REQUEST."""
     live = await LiveCluster.begin(world, "EDS")
     await live.left_open(ClusterVariant("A52-FIELD-07", "lb_policy: LEAST_REQUEST"), used=True)

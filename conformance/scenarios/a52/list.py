@@ -1,4 +1,4 @@
-"""A52, xDS LB Policy Registry: which policy of a list is used, and which lists are refused."""
+"""A52, xDS LB Policy Registry: the policy of a list that a client uses, and invalid lists."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -25,7 +25,7 @@ from conformance.xds_config.policy_lists import (
 from conformance.xds_config.variants import TYPE, ClusterVariant, given_bytes
 
 NO_MESSAGE = r"\377\377"
-"""Bytes that no message begins with."""
+"""Bytes that are no valid start of a message."""
 
 MURMUR = ring_hash(function="hash_function: MURMUR_HASH_2")
 GARBAGE = entry(given_bytes(f"{TYPE}/{RING_HASH}", NO_MESSAGE))
@@ -34,17 +34,17 @@ RING, TURNS = ring_hash(), round_robin()
 UNKNOWN = unknown()
 NOBODYS = struct("xdspec.NobodyHasThisPolicy", {})
 NAMED_AS_A_MESSAGE = struct(RING_HASH, {})
-"""A TypedStruct names a policy of the client's registry, and this is none."""
+"""A TypedStruct with a name that is no policy of the client's registry."""
 
 NAMED_AS_IN_CONFIGS = entry(given_bytes(f"{TYPE}/round_robin"))
-"""What is no TypedStruct names a message, and this is none."""
+"""An entry whose type is neither TypedStruct nor any other message."""
 
 NOTHING_KNOWN = in_localities(UNKNOWN, UNKNOWN)
 NO_LIST = (in_localities(given=False), in_localities())
 
 AS_RING, IN_TURN = RingHash(), RoundRobin()
 
-# What a list has, and what it is balanced by: each time by another policy than before.
+# The entries of a list, and the policy that they select: in each row another than before.
 USED: Sequence[tuple[str, Policy, Sequence[str]]] = (
     ("A52-LIST-01", AS_RING, (RING, TURNS)),
     ("A52-LIST-01", IN_TURN, (TURNS, RING)),
@@ -65,6 +65,7 @@ USED: Sequence[tuple[str, Policy, Sequence[str]]] = (
 
 @scenario(*dict.fromkeys(clause for clause, *_ in USED), seconds=2)
 async def test_what_is_used(world: World) -> None:
+    """The client uses the first supported policy of the list, and ignores the entries after it."""
     live = await LivePolicy.begin(world)
     for clause, as_if, entries in USED:
         await live.taken(ClusterVariant(clause, policies(*entries)), as_if)
@@ -105,12 +106,13 @@ REFUSED = (
 
 
 def claims(odds: Sequence[ClusterVariant]) -> Any:
-    """The clauses of a table, each once."""
+    """Return the clauses of a table, each once."""
     return tuple(dict.fromkeys(variant.clause for variant in odds))
 
 
 @scenario(*claims(REFUSED), AFTERWARDS, UNCHANGED, seconds=2)
 async def test_what_is_refused(world: World) -> None:
+    """The client rejects a list without a supported policy, or with one that it cannot convert."""
     live = await LiveCluster.begin(world, "EDS")
     await live.refused_all(REFUSED)
 
@@ -124,6 +126,7 @@ async def test_what_is_refused(world: World) -> None:
     ],
 )
 async def test_entry_without_a_config(world: World, first: str) -> None:
+    """An entry without typed_extension_config or typed_config is skipped, or is an error."""
     live = await LiveCluster.begin(world, "EDS")
     await live.left_open(
         ClusterVariant("A52-LIST-10", policies(first, TURNS)), "passed over", used=True

@@ -1,4 +1,4 @@
-"""A52: lists that change while requests are made, those of aggregates, and the guard."""
+"""A52: updates of a list during requests, lists of aggregates, and the guard."""
 
 from functools import partial
 
@@ -37,7 +37,7 @@ from fake_control_plane import Kind
 GUARD = "GRPC_EXPERIMENTAL_XDS_CUSTOM_LB_CONFIG"
 LISTS = {RingHash: policies(ring_hash()), RoundRobin: policies(round_robin())}
 
-# What a Cluster has, and what it is balanced by.
+# The fields of a Cluster, and the policy that they select.
 CHANGES: dict[str, tuple[str, Policy]] = {
     "list-comes": (LISTS[RingHash], RingHash()),
     "list-goes": ("", RoundRobin()),
@@ -49,6 +49,7 @@ CHANGES: dict[str, tuple[str, Policy]] = {
 
 @scenario("A52-CHANGE-01", "A52-CHANGE-02", needs=("metadata",), seconds=1.5)
 async def test_under_load(world: World) -> None:
+    """After an update changes the policy, the client balances by the new one; no request fails."""
     served = single_locality(await world.addresses(4), policy=RoundRobin())
     await world.serve(served)
     await world.require_served(world.sessions(ENOUGH_TO_DIFFER))
@@ -64,14 +65,17 @@ async def test_under_load(world: World) -> None:
 
 @scenario("A52-CHANGE-06", seconds=1)
 async def test_connections(world: World) -> None:
-    """A policy that is in use has connected to all of them, if it does so anew."""
+    """Endpoints keep their connections when one policy replaces another, or get new ones.
+
+    A new policy in use has connected to all endpoints, if it makes new connections.
+    """
     members = await world.endpoints(3)
     served = single_locality([member.address for member in members], policy=RoundRobin())
     await world.serve(served)
     await world.rounds.require(
         EachServesSome(served.addresses()),
         partial(world.call, world.sessions(ENOUGH_TO_DIFFER)),
-        why="all of them serve",
+        why="all endpoints serve",
     )
     for name, (said, as_if) in CHANGES.items():
         changed_at = world.now
@@ -95,7 +99,11 @@ async def test_connections(world: World) -> None:
     ],
 )
 async def test_aggregate(world: World, own: Policy, of_the_leaf: Policy) -> None:
-    """The same calls tell either: each header value comes as often as there are endpoints."""
+    """Below an aggregate, the policy of the aggregate applies (A52), or that of the leaf (A75).
+
+    There are as many calls with each header value as endpoints, so that the same calls show either
+    policy.
+    """
     leaf = single_locality(await world.addresses(TURNS), name="leaf", policy=RoundRobin())
     served = aggregate(leaf, policy=RoundRobin())
     clusters = {None: own, "leaf": of_the_leaf}
@@ -123,6 +131,7 @@ BAD = {
 
 @scenario("A52-CHANGE-05")
 async def test_bad_list_of_an_aggregate(world: World) -> None:
+    """The client rejects an invalid list of an aggregate (A52), or may ignore it (A75)."""
     clause = "A52-CHANGE-05"
     leaf = single_locality(await world.addresses(2), name="leaf", policy=RoundRobin())
     served = aggregate(leaf, policy=RoundRobin())
@@ -139,7 +148,10 @@ async def test_bad_list_of_an_aggregate(world: World) -> None:
 
 @scenario("A52-CHANGE-04", alone=True, seconds=1)
 async def test_guard(world: World) -> None:
-    """The list has a ring, and lb_policy turns."""
+    """An environment variable may guard load_balancing_policy.
+
+    The list has RingHash, and lb_policy is ROUND_ROBIN.
+    """
     served = single_locality(await world.addresses(4), policy=RoundRobin())
     listed = ClusterVariant("A52-CHANGE-04", LISTS[RingHash]).of(served.cluster())
     await world.serve(with_raw_clusters(served, listed))
@@ -147,7 +159,8 @@ async def test_guard(world: World) -> None:
         "unset": await world.channels.default(),
         "false": await world.channels.open_elsewhere(**{GUARD: "false"}),
     }
-    same = [{SESSION: "same"}] * ENOUGH_TO_DIFFER  # in turn: not all wait for the first one
+    # One call after another, so that they do not all wait for the first connection.
+    same = [{SESSION: "same"}] * ENOUGH_TO_DIFFER
     for guard, channel in channels.items():
         seen: Calls | Answer
         try:

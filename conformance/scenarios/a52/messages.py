@@ -1,4 +1,4 @@
-"""A52, xDS LB Policy Registry: what becomes of RingHash, RoundRobin and others."""
+"""A52, xDS LB Policy Registry: the conversion of RingHash, RoundRobin and other messages."""
 
 from functools import partial
 
@@ -40,7 +40,7 @@ NO_FUNCTION = ""
 
 
 def ring(clause: str, sizes: RingHash, function: str = XX_HASH) -> ClusterVariant:
-    """A list of one RingHash; sizes of None are not set."""
+    """Return a list of one RingHash; sizes of None are not set."""
     fields = {"minimum_ring_size": sizes.minimum, "maximum_ring_size": sizes.maximum}
     said = (f"{name} {{ value: {size} }}" for name, size in fields.items() if size is not None)
     return ClusterVariant(clause, policies(ring_hash(*said, function=function)))
@@ -48,6 +48,7 @@ def ring(clause: str, sizes: RingHash, function: str = XX_HASH) -> ClusterVarian
 
 @scenario("A52-RING-01", "A52-RING-03", "A52-RING-05", seconds=1)
 async def test_minimum(world: World) -> None:
+    """The client builds the ring with the minimum_ring_size of RingHash, or its default."""
     live = await LivePolicy.begin(world)
     for clause, sizes in (
         ("A52-RING-03", RingHash()),
@@ -60,7 +61,10 @@ async def test_minimum(world: World) -> None:
 
 @scenario("A52-RING-02", seconds=1)
 async def test_maximum(world: World) -> None:
-    """A light endpoint asks for more entries than the maximum has."""
+    """The client builds the ring with the maximum_ring_size of RingHash.
+
+    A light endpoint would need a ring above the maximum.
+    """
     live = await LivePolicy.begin(world, weights=(1, 40, 40, 40))
     for sizes in (RingHash(minimum=8, maximum=12), RingHash(maximum=1025)):
         await live.taken(ring("A52-RING-02", sizes), sizes, exactly=True)
@@ -68,6 +72,7 @@ async def test_maximum(world: World) -> None:
 
 @scenario("A52-RING-04", "A52-RING-06", AFTERWARDS, UNCHANGED)
 async def test_refused(world: World) -> None:
+    """The client rejects a RingHash with a maximum above 8M or another hash function."""
     live = await LiveCluster.begin(world, "EDS")
     functions = [f"hash_function: {function}" for function in ("MURMUR_HASH_2", "7")]
     await live.refused_all(
@@ -90,13 +95,17 @@ async def test_refused(world: World) -> None:
     ],
 )
 async def test_left_open(world: World, clause: str, sizes: RingHash) -> None:
+    """The text does not say how a client handles these sizes."""
     live = await LiveCluster.begin(world, "EDS")
     await live.left_open(ring(clause, sizes), used=False)
 
 
 @scenario("A52-RING-07")
 async def test_no_hash_function(world: World) -> None:
-    """The ring before is of another size: requests show whether the new one is used, by XXH64."""
+    """The client accepts or rejects a RingHash without a hash function.
+
+    The ring before has another size, so that requests show whether the new one is in use, by XXH64.
+    """
     served = await world.plain_ring(ring=RingHash(minimum=400))
     await world.require_served(world.sessions(1))
     sizes = RingHash(minimum=600)
@@ -116,6 +125,7 @@ WEIGHED = "locality_lb_config { locality_weighted_lb_config {} }"
 
 @scenario("A52-ROUND-01", "A52-ROUND-02")
 async def test_round_robin(world: World) -> None:
+    """RoundRobin spreads requests in turn over all endpoints, whatever its fields are."""
     heavy, *three = (Endpoint(address) for address in await world.addresses(4))
     served = one_cluster(
         [Locality((heavy,), "heavy", 9), Locality(tuple(three), "light", 1)], policy=RingHash()
@@ -126,7 +136,7 @@ async def test_round_robin(world: World) -> None:
         world.checks.turn_to(clause)
         await world.serve(served)
         mapped = partial(world.call, world.sessions(ENOUGH_TO_DIFFER))
-        await world.rounds.require(ring, mapped, why="a Cluster of a ring was served")
+        await world.rounds.require(ring, mapped, why="a Cluster with RING_HASH was served")
         await world.serve(with_raw_clusters(served, odd.of(served.cluster())))
         calls = await world.rounds.eventually_stable(
             EqualShares(served.addresses()), lambda: world.call(SAME * 40, concurrency=1)
@@ -136,6 +146,7 @@ async def test_round_robin(world: World) -> None:
 
 @scenario("A52-LIST-14")
 async def test_pick_first(world: World) -> None:
+    """The client skips PickFirst (A52), or uses pick_first for it (A62)."""
     served = single_locality(await world.addresses(4))
     both = ClusterVariant("A52-LIST-14", policies(pick_first(), round_robin()))
     await world.serve(with_raw_clusters(served, both.of(served.cluster())))
@@ -148,7 +159,7 @@ async def test_pick_first(world: World) -> None:
 
 
 BAD_RING = ring_hash(function="hash_function: MURMUR_HASH_2")
-"""Who reaches it refuses the Cluster."""
+"""A client that reads this entry rejects the Cluster."""
 
 SUBSET = policy_bytes.policies(
     policy_bytes.random_subsetting(2), policy_bytes.ring_hash_of_another_function()
@@ -157,7 +168,10 @@ SUBSET = policy_bytes.policies(
 
 @scenario("A52-LIST-15", "A52-LIST-16", "A52-LIST-17")
 async def test_policies_of_other_texts(world: World) -> None:
-    """A ring is in use before: who stays with it keeps to one hash."""
+    """The client skips policies of other texts in the list, or uses them by its edition.
+
+    A ring is in use before: a client that keeps it sends equal requests to one endpoint.
+    """
     served = await world.plain_ring()
     await world.require_served(world.sessions(1))
     weighted = ClusterVariant("A52-LIST-16", policies(weighted_round_robin(), BAD_RING))

@@ -1,4 +1,4 @@
-"""A52, xDS LB Policy Registry: how deep lists may lie in one another."""
+"""A52, xDS LB Policy Registry: how deeply lists may be nested."""
 
 from conformance.judging.declaration import scenario
 from conformance.scenarios.helpers.live_clusters import AFTERWARDS, UNCHANGED, LiveCluster
@@ -8,17 +8,20 @@ from conformance.xds_config.variants import ClusterVariant
 
 
 def deep(clause: str, levels: int) -> ClusterVariant:
-    """So many lists in one another."""
+    """Return a Cluster with this many nested lists."""
     return ClusterVariant(clause, policies(nested(levels)))
 
 
 DEPTHS = (2, 3, 4, 5, 8, 16)
-"""From the usual one, RoundRobin below WrrLocality, to the deepest."""
+"""Depths from the usual one, RoundRobin below WrrLocality, to the deepest allowed."""
 
 
 @scenario("A52-DEPTH-01", "A52-DEPTH-04", AFTERWARDS)
 async def test_2_to_16_levels(world: World) -> None:
-    """From which depth on requests fail shows where a client that accepts all of them gives up."""
+    """The client accepts a configuration of up to 16 levels.
+
+    A client that accepts all depths may still fail requests; the report shows from which depth on.
+    """
     live = await LiveCluster.begin(world, "EDS")
     for levels in DEPTHS:
         case = f"{levels} levels"
@@ -27,11 +30,13 @@ async def test_2_to_16_levels(world: World) -> None:
 
 @scenario("A52-DEPTH-03", AFTERWARDS)
 async def test_17_levels(world: World) -> None:
+    """The client accepts or rejects 17 nested lists."""
     live = await LiveCluster.begin(world, "EDS")
     await live.left_open(deep("A52-DEPTH-03", 17), used=False)
 
 
 @scenario("A52-DEPTH-02", AFTERWARDS, UNCHANGED)
 async def test_more_levels(world: World) -> None:
+    """The client rejects a configuration of more than 16 levels, however it counts them."""
     live = await LiveCluster.begin(world, "EDS")
     await live.refused_all([deep("A52-DEPTH-02", 18), deep("A52-DEPTH-02", 40)])

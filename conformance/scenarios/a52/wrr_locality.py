@@ -1,4 +1,4 @@
-"""A52, xDS WRR Locality Load Balancer: localities and their weights."""
+"""A52, xDS WRR Locality Load Balancer: choosing localities by their weights."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -30,18 +30,18 @@ from test_servers import Refuse, Stall
 
 LARGEST = 2**32 - 1
 THREE_QUARTERS = 3 * 2**30
-"""Of the largest weight, near enough; nothing is left of it in a number of thirty bits."""
+"""Nearly three quarters of the largest weight; its low 30 bits are zero."""
 BELOW_WRR = ClusterVariant("", f"lb_policy: RING_HASH {policies(in_localities(round_robin()))}")
-"""Who does not look at the list has a ring, where weights are those of endpoints, too."""
+"""A client that ignores the list uses a ring, whose weights depend on endpoints as well."""
 
 THOUSAND = 1_000
 
 TO_TELL_A_QUARTER = draws_needed(0.25, 0.5)
-"""Calls that tell a locality of a quarter from one of two equal ones."""
+"""Number of calls that distinguishes a locality's share of 1/4 from 1/2."""
 
 
 def locality(name: str, weight: int, *addresses: str, priority: int = 0) -> Locality:
-    """One with equal endpoints. Only the last part of its name tells it from others."""
+    """Return a locality of equal endpoints; names differ in their last part only."""
     return Locality(
         tuple(map(Endpoint, addresses)), f"region/zone/{name}", weight=weight, priority=priority
     )
@@ -50,28 +50,29 @@ def locality(name: str, weight: int, *addresses: str, priority: int = 0) -> Loca
 async def begin(
     world: World, *localities: Locality, serving: tuple[str, ...] | None = None
 ) -> XdsConfig:
-    """Have these served below WrrLocality, and those that serve, or else all of them, in use.
+    """Serve these localities below WrrLocality; wait until the `serving` endpoints (or all) serve.
 
-    No other policy is in use before, which could be taken for it.
+    No policy is in use before, so none can be mistaken for WrrLocality.
     """
     served = one_cluster(localities, policy=RoundRobin())
     used = serving or served.addresses()
     await world.serve(with_raw_clusters(served, BELOW_WRR.of(served.cluster())))
     calls = partial(world.call, world.sessions(8 * len(used)))
-    await world.rounds.require(EachServesSome(used), calls, why="they serve")
+    await world.rounds.require(EachServesSome(used), calls, why="all of them are reachable")
     return served
 
 
 def each(addresses: Sequence[str], part: int, of: int) -> dict[str, tuple[int, int]]:
-    """The share that each has of a locality's, which is so many parts of so many."""
+    """Return each endpoint's share if its locality has `part` of `of`."""
     return dict.fromkeys(addresses, (part, of * len(addresses)))
 
 
 @scenario("A52-WRR-01", "A52-WRR-02", "A52-WRR-03", seconds=1)
 async def test_weights_that_change(world: World) -> None:
-    """When the locality that comes with them is in use, the new weights are.
+    """Below WrrLocality the client chooses a locality by its weight, also after weights change.
 
-    The lighter one has more endpoints: who goes by those meets it as often as the other.
+    The update adds a locality, which shows when the new weights are in use. The lighter locality
+    has more endpoints: a client that counts endpoints would send it half of the requests.
     """
     members = await world.endpoints(4)
     (b, *three), (new,) = [member.address for member in members], await world.addresses(1)
@@ -84,7 +85,9 @@ async def test_weights_that_change(world: World) -> None:
         world, served, locality("a", 3, *three), locality("b", 1, b), locality("c", 4, new)
     )
     make_calls = partial(world.call, world.sessions(8))
-    await world.rounds.require(EachServesSome((new,)), make_calls, why="its locality came")
+    await world.rounds.require(
+        EachServesSome((new,)), make_calls, why="an update added its locality"
+    )
     calls = await world.call(world.sessions(TO_TELL_A_QUARTER))
     shares = Proportions({**each(three, 3, 8), b: (1, 8), new: (4, 8)})
     await world.check("A52-WRR-02", calls, shares)
@@ -94,11 +97,12 @@ async def test_weights_that_change(world: World) -> None:
 
 @scenario("A52-WRR-04")
 async def test_large_weights(world: World) -> None:
-    """One beside the largest, and then three quarters beside one, of the same sum.
+    """The weight of a locality counts as an unsigned 32-bit number.
 
-    A request at the light one is at first a chance of 2^-32 each. Who draws one of two has a round
-    of so many at the heavy one by a chance of 2^-60, and there are a thousand rounds at most until
-    the update is applied.
+    The weights are 1 and nearly 2^32, then about 3/4 and 1/4 of their sum. At first a request goes
+    to the light locality with a chance of 2^-32. A client that ignores weights sends all requests
+    of a round to the heavy locality with a chance of 2^-60, and there are at most 1,000 rounds
+    until the client applies the update.
     """
     a, b, new = await world.addresses(3)
     served = await begin(world, locality("a", 1, a), locality("b", 1, b))
@@ -112,7 +116,7 @@ async def test_large_weights(world: World) -> None:
     rest = LARGEST - THREE_QUARTERS
     await placed(world, served, locality("a", THREE_QUARTERS, a), locality("new", rest, new))
     await world.rounds.require(
-        AllServedBy((a, new)), make_calls, why="the heavy locality was replaced"
+        AllServedBy((a, new)), make_calls, why="an update replaced the heavy locality"
     )
     calls = await world.call(world.sessions(TO_TELL_A_QUARTER))
     shares = Proportions({a: (THREE_QUARTERS, LARGEST), new: (rest, LARGEST)})
@@ -121,6 +125,7 @@ async def test_large_weights(world: World) -> None:
 
 @scenario("A52-WRR-05")
 async def test_turns_within_each_locality(world: World) -> None:
+    """Each locality has its own endpoint-picking policy."""
     three, two = await world.addresses(3), await world.addresses(2)
     served = await begin(world, locality("three", 1, *three), locality("two", 1, *two))
     calls = await world.rounds.eventually_stable(
@@ -134,6 +139,7 @@ async def test_turns_within_each_locality(world: World) -> None:
 
 @scenario("A52-WRR-06", seconds=1)
 async def test_a_locality_that_fails_goes_and_comes(world: World) -> None:
+    """Requests go to the localities that serve, by their weights."""
     failing = await world.endpoints(2)
     lost = [endpoint.address for endpoint in failing]
     a, b, new = await world.addresses(3)
@@ -160,6 +166,7 @@ async def test_a_locality_that_fails_goes_and_comes(world: World) -> None:
 
 @scenario("A52-WRR-07", seconds=1)
 async def test_localities_in_two_priorities(world: World) -> None:
+    """A locality has different weights in two priorities, which A52 does not support."""
     dead = [endpoint.address for endpoint in await world.endpoints(2, mode=Refuse())]
     a, b = await world.addresses(2)
     both = (
@@ -179,7 +186,10 @@ async def test_localities_in_two_priorities(world: World) -> None:
 
 @scenario("A52-WRR-08", seconds=8)
 async def test_a_thousand_localities(world: World) -> None:
-    """All but two are being connected to: what failed would be tried again, all the time."""
+    """The client chooses by weight among all localities that serve, however many there are.
+
+    All but two localities stay CONNECTING, because failed ones would retry all the time.
+    """
     silent = await world.endpoints(THOUSAND - 2, mode=Stall())
     a, new = await world.addresses(2)
     served = await begin(world, locality("a", 1, a))
