@@ -1,3 +1,5 @@
+"""None"""
+
 from __future__ import annotations
 
 import asyncio
@@ -7,54 +9,31 @@ from typing import Any
 
 import grpc.aio
 import pytest
-from envoy.config.endpoint.v3 import endpoint_pb2, load_report_pb2
 from envoy.service.discovery.v3 import ads_pb2_grpc, discovery_pb2
-from google.protobuf.message import DecodeError
 
 from fake_control_plane import (
-    OF_ALL,
     BadFault,
     BadResource,
     ControlPlane,
     DeadlinePassed,
     Kind,
-    LoadRequest,
-    LoadResponse,
-    Locality,
-    Nonce,
-    Note,
     PortTaken,
     RawResource,
     Request,
     Response,
-    Service,
     Side,
     StreamClosed,
     StreamOpened,
-    outbox,
 )
 from fake_control_plane.faults import NO_RESOURCE_TYPE
 from fake_control_plane.resources import (
     eds_cluster,
     endpoints,
     listener,
-    locality,
     route_configuration,
 )
 from fake_control_plane.sessions import AdsSession, LrsSession
-
-LDS, RDS, CDS, EDS = Kind.LISTENER, Kind.ROUTE, Kind.CLUSTER, Kind.ENDPOINTS
-DEADLINE = 10.0
-
-Names = Callable[[Any], list[str]]
-
-
-async def fence(client: Any, plane: ControlPlane) -> None:
-    """Pass when nothing but what this asks for was sent on the stream before."""
-    await plane.set(route_configuration("fence", cluster="none"))
-    await client.request(RDS, ["fence"])
-    response = await client.receive()
-    assert response.type_url == RDS.type_url, "something else was sent"
+from tests.fake_control_plane.fence import CDS, DEADLINE, EDS, LDS, RDS, Names, fence
 
 
 async def test_a_push_is_sent_acked_and_written_down(plane: ControlPlane, clients: Any) -> None:
@@ -258,171 +237,6 @@ async def test_a_delayed_response_lets_others_pass_and_ends_with_its_stream(
     assert (await client.status())[0] is grpc.StatusCode.UNAVAILABLE
 
 
-@pytest.fixture
-async def served(plane: ControlPlane, clients: Any) -> tuple[Any, list[Any]]:
-    """A client that has two versions of cluster "c", and these two responses."""
-    client = await clients.ads(plane.address, node="n")
-    await client.request(CDS, ["c"])
-    responses = []
-    for _ in range(2):
-        push = await plane.set(eds_cluster("c"))
-        responses.append(await client.receive())
-        await client.request(CDS, ["c"], answer=responses[-1])
-        await plane.transcript.acked(push, CDS, deadline=DEADLINE)
-    return client, responses
-
-
-async def test_resend_as_it_was(plane: ControlPlane, served: Any, names_of: Names) -> None:
-    client, [_, newest] = served
-    push = plane.script.faults.resend(CDS)
-    response = await client.receive()
-    assert names_of(response) == ["c"]
-    assert response.version_info == newest.version_info == push.versions[CDS]
-    assert response.nonce != newest.nonce
-
-
-async def test_resend_with_an_old_version(plane: ControlPlane, served: Any) -> None:
-    client, _ = served
-    push = plane.script.faults.resend(CDS, version="1")
-    response = await client.receive()
-    assert response.version_info == "1"
-    await client.request(CDS, ["c"], answer=response)
-    assert (await plane.transcript.acked(push, CDS, deadline=DEADLINE)).version == "1"
-
-
-async def test_resend_with_an_old_nonce(plane: ControlPlane, served: Any) -> None:
-    client, [older, newest] = served
-    push = plane.script.faults.resend(CDS, nonce=Nonce.OLD)
-    response = await client.receive()
-    assert response.nonce == older.nonce != newest.nonce
-    await client.request(CDS, ["c"], answer=response)
-    event = await plane.transcript.acked(push, CDS, deadline=DEADLINE)
-    assert not event.stale
-
-
-async def test_resend_with_an_unknown_nonce(plane: ControlPlane, served: Any) -> None:
-    client, _ = served
-    plane.script.faults.resend(CDS, nonce="never given")
-    assert (await client.receive()).nonce == "never given"
-
-
-@pytest.mark.parametrize("alone", [False, True])
-async def test_malformed(plane: ControlPlane, served: Any, *, alone: bool) -> None:
-    client, [_, newest] = served
-    push = plane.script.faults.send_malformed(CDS, alone=alone)
-    response = await client.receive()
-    *good, stray = response.resources
-    assert good == ([] if alone else list(newest.resources))
-    assert stray.type_url == CDS.type_url
-    with pytest.raises(DecodeError):
-        eds_cluster("x").ParseFromString(stray.value)
-    await client.request(
-        CDS, ["c"], answer=response, error="what is this", version=newest.version_info
-    )
-    event = await plane.transcript.nacked(push, CDS, deadline=DEADLINE)
-    assert (event.error_detail, event.version) == ("what is this", newest.version_info)
-    [sent] = [e for e in plane.transcript.events if isinstance(e, Response) and e.fault]
-    assert (sent.fault, sent.version) == ("malformed", push.versions[CDS])
-
-
-@pytest.mark.parametrize("alone", [False, True])
-@pytest.mark.parametrize("type_url", [NO_RESOURCE_TYPE, EDS.type_url])
-async def test_wrong_type(plane: ControlPlane, served: Any, *, type_url: str, alone: bool) -> None:
-    client, [_, newest] = served
-    push = plane.script.faults.send_wrong_type(CDS, type_url=type_url, alone=alone)
-    response = await client.receive()
-    *good, stray = response.resources
-    assert good == ([] if alone else list(newest.resources))
-    assert (response.type_url, stray.type_url) == (CDS.type_url, type_url)
-    assert response.version_info == push.versions[CDS] not in ("1", "2")
-
-
-async def test_faults_reach_only_who_asked(plane: ControlPlane, served: Any) -> None:
-    client, _ = served
-    plane.script.faults.send_malformed(LDS)
-    plane.script.faults.send_wrong_type(EDS)
-    plane.script.faults.resend(RDS)
-    plane.script.faults.resend(CDS, node="somebody else")
-    await fence(client, plane)
-
-
-@pytest.mark.parametrize(
-    ("code", "details"), [(grpc.StatusCode.ABORTED, "enough"), (grpc.StatusCode.OK, "")]
-)
-async def test_a_stream_is_ended(
-    plane: ControlPlane, served: Any, code: grpc.StatusCode, details: str
-) -> None:
-    client, _ = served
-    plane.script.end_streams(grpc.StatusCode.ABORTED, "not for you", node="somebody else")
-    plane.script.end_streams(code, details)
-    assert await client.status() == (code, details)
-    closed = await plane.transcript.wait(lambda e: isinstance(e, StreamClosed), deadline=DEADLINE)
-    assert isinstance(closed, StreamClosed)
-    assert (closed.by, closed.code, closed.details) == (Side.SCRIPT, code.name, details)
-
-
-@pytest.mark.parametrize("service", list(Service))
-async def test_streams_are_refused_and_taken_again(
-    plane: ControlPlane, clients: Any, service: Service
-) -> None:
-    plane.script.refuse_streams(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many", service=service)
-    open_stream = clients.ads if service is Service.ADS else clients.lrs
-    refused = await open_stream(plane.address)
-    assert await refused.status() == (grpc.StatusCode.RESOURCE_EXHAUSTED, "too many")
-    plane.script.accept_streams(service)
-    await open_stream(plane.address)
-    event = await plane.transcript.wait(
-        lambda e: isinstance(e, StreamOpened) and e.stream == 2, deadline=DEADLINE
-    )
-    assert isinstance(event, StreamOpened)
-    assert event.service is service
-    with pytest.raises(BadFault, match="OK"):
-        plane.script.refuse_streams(grpc.StatusCode.OK)
-
-
-async def test_a_client_that_leaves(plane: ControlPlane, clients: Any) -> None:
-    for leave in ("cancel", "done_writing"):
-        client = await clients.ads(plane.address)
-        since = len(plane.transcript)
-        await client.request(CDS, ["c"])
-        await plane.transcript.subscribed(CDS, "c", since=since, deadline=DEADLINE)
-        if leave == "cancel":
-            client.call.cancel()
-        else:
-            await client.call.done_writing()
-        closed = await plane.transcript.wait(
-            lambda e: isinstance(e, StreamClosed), since=since, deadline=DEADLINE
-        )
-        assert isinstance(closed, StreamClosed)
-        assert (closed.by, closed.code) == (Side.CLIENT, "")
-
-
-async def test_stop_and_resume_on_the_same_port(plane: ControlPlane, clients: Any) -> None:
-    await plane.set(eds_cluster("c"))
-    address = plane.address
-    client = await clients.ads(address)
-    await client.request(CDS, ["c"])
-    await client.receive()
-    for _ in range(2):
-        await plane.stop()
-        await plane.stop()
-        closed = plane.transcript.events[-1]
-        assert isinstance(closed, StreamClosed)
-        assert closed.by is Side.STOP
-        assert (await client.status())[0] is grpc.StatusCode.UNAVAILABLE
-        host, _, port = address.rpartition(":")
-        with pytest.raises(ConnectionRefusedError):
-            await asyncio.open_connection(host, int(port))
-        with socket.socket() as thief, pytest.raises(OSError, match="in use"):
-            thief.bind((host, int(port)))
-        await plane.resume()
-        await plane.resume()
-        assert plane.address == address
-        client = await clients.ads(address)
-        await client.request(CDS, ["c"])
-        assert (await client.receive()).version_info == "1"
-
-
 class Unconnected:
     """gRPC's side of a stream that nobody is on the other end of."""
 
@@ -492,155 +306,3 @@ async def test_the_incremental_protocol_is_not_there(plane: ControlPlane) -> Non
         stub = ads_pb2_grpc.AggregatedDiscoveryServiceStub(channel)
         call = stub.DeltaAggregatedResources(iter([discovery_pb2.DeltaDiscoveryRequest()]))
         assert await call.code() is grpc.StatusCode.UNIMPLEMENTED
-
-
-def report(issued: int, ended: int, in_progress: int) -> Any:
-    stats = load_report_pb2.ClusterStats(cluster_name="c")
-    stats.upstream_locality_stats.add(
-        locality={"region": "near"},
-        total_issued_requests=issued,
-        total_successful_requests=ended,
-        total_requests_in_progress=in_progress,
-    )
-    return stats
-
-
-async def test_load_reports(plane: ControlPlane, clients: Any) -> None:
-    client = await clients.lrs(plane.address)
-    await client.report(node="n")
-    asked = await client.receive()
-    assert asked.send_all_clusters
-    assert asked.load_reporting_interval.ToMilliseconds() == 1000
-    await client.report(report(3, 1, 2))
-    waiting = asyncio.create_task(
-        plane.reported(lambda loads: loads.is_balanced("c", issued=4), deadline=DEADLINE)
-    )
-    await plane.transcript.wait(
-        lambda e: isinstance(e, LoadRequest) and bool(e.clusters), deadline=DEADLINE
-    )
-    assert not waiting.done()
-    await client.report(report(1, 3, 0))
-    loads = await waiting
-    assert loads.load("c", locality=Locality("near")).successful == 4
-    with pytest.raises(DeadlinePassed, match=r"(?s)No load reports that fit .* load report of"):
-        await plane.reported(lambda loads: loads.load("c").issued == 9, deadline=0)
-
-
-async def test_what_load_is_asked_for_can_change(plane: ControlPlane, clients: Any) -> None:
-    client = await clients.lrs(plane.address)
-    await client.report(node="n")
-    await client.receive()
-    plane.script.loads.ask(interval=0.25, clusters=["a", "b"], endpoint_granularity=True)
-    asked = await client.receive()
-    assert (list(asked.clusters), asked.send_all_clusters) == (["a", "b"], False)
-    assert asked.report_endpoint_granularity
-    assert asked.load_reporting_interval.ToMilliseconds() == 250
-    [_, event] = [e for e in plane.transcript.events if isinstance(e, LoadResponse)]
-    assert (event.interval, event.clusters, event.node) == (0.25, ("a", "b"), "n")
-    plane.script.loads.name(["c"])
-    asked = await client.receive()
-    assert (list(asked.clusters), asked.send_all_clusters) == (["c"], False)
-    assert asked.report_endpoint_granularity
-    assert asked.load_reporting_interval.ToMilliseconds() == 250
-    with pytest.raises(BadFault, match="not above 0"):
-        plane.script.loads.ask(interval=0)
-
-
-async def test_who_cannot_be_asked_for_all_is_asked_by_name(
-    plane: ControlPlane, clients: Any
-) -> None:
-    plane.script.loads.know(["a"])
-    able, other = [await clients.lrs(plane.address) for _ in range(2)]
-    await able.report(node="n", features=[OF_ALL])
-    await other.report(node="m")
-    assert (await able.receive()).send_all_clusters
-    asked = await other.receive()
-    assert (list(asked.clusters), asked.send_all_clusters) == (["a"], False)
-    plane.script.loads.know(["a", "b"])
-    assert list((await other.receive()).clusters) == ["a", "b"]
-    plane.script.loads.ask(interval=0.25, clusters=["c"])
-    for client in (able, other):  # nothing came to the first meanwhile
-        assert list((await client.receive()).clusters) == ["c"]
-
-
-async def test_silence_about_loads(plane: ControlPlane, clients: Any) -> None:
-    plane.script.loads.be_silent()
-    plane.script.loads.name(["c"])
-    client = await clients.lrs(plane.address)
-    await client.report(node="n")
-    await plane.transcript.wait(lambda e: isinstance(e, LoadRequest), deadline=DEADLINE)
-    plane.script.end_streams(grpc.StatusCode.UNIMPLEMENTED, "no", service=Service.LRS)
-    assert await client.status() == (grpc.StatusCode.UNIMPLEMENTED, "no")
-    assert not [e for e in plane.transcript.events if isinstance(e, LoadResponse)]
-
-
-async def test_a_broken_client_breaks_only_its_own_stream(
-    plane: ControlPlane, clients: Any
-) -> None:
-    """Many clients that leave in the middle of a write leave no trace but their streams' ends."""
-    await plane.set(eds_cluster("c"))
-    for _ in range(20):
-        client = await clients.ads(plane.address)
-        await client.request(CDS, ["c"])
-        client.call.cancel()
-    stays = await clients.ads(plane.address)
-    await stays.request(CDS, ["c"])
-    await stays.receive()
-    push = await plane.set(eds_cluster("c"))
-    assert (await stays.receive()).version_info == push.versions[CDS]
-
-
-async def test_a_client_that_does_not_read_costs_a_bounded_outbox(
-    plane: ControlPlane, clients: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What is given up for the newest versions is in the transcript."""
-    monkeypatch.setattr(outbox, "MOST_BYTES", 1 << 20)
-    client = await clients.ads(plane.address)
-    await client.request(EDS, ["large", "early"])
-    await plane.transcript.subscribed(EDS, "large", deadline=DEADLINE)
-    await plane.set(endpoints("early"))
-    (session,) = plane._sessions
-    waited = []
-    for number in range(200):
-        await plane.set(endpoints("large", locality("x" * 200_000 + str(number))))
-        await asyncio.sleep(0)
-        waited.append(len(session._outbox))
-    assert max(waited) <= 6
-    given_up = [e for e in plane.transcript.events if isinstance(e, Note)]
-    assert given_up
-    assert str(given_up[0]).startswith("not sent, as the client does not read: endpoints version ")
-    got: dict[str, str] = {}
-    while len(got) < 2 or not got["large"].endswith("199"):
-        for wrapped in (await client.receive()).resources:
-            assignment = endpoint_pb2.ClusterLoadAssignment.FromString(wrapped.value)
-            got[assignment.cluster_name] = "".join(
-                at.locality.region for at in assignment.endpoints
-            )
-    assert set(got) == {"early", "large"}
-
-
-async def test_a_load_report_of_too_many_clusters_is_cut_and_told_of(
-    plane: ControlPlane, clients: Any
-) -> None:
-    client = await clients.lrs(plane.address)
-    many = load_report_pb2.ClusterStats(cluster_name="many")
-    many.upstream_locality_stats.add().upstream_endpoint_stats.extend(
-        endpoint_report() for _ in range(100_000)
-    )
-    await client.report(load_report_pb2.ClusterStats(cluster_name="a"), many)
-    noted = await plane.transcript.wait(lambda e: isinstance(e, Note), deadline=DEADLINE)
-    assert "1 clusters of a load report are not counted: they are too many" in str(noted)
-    assert plane.loads.clusters() == (("a", ""),)
-
-
-def endpoint_report() -> Any:
-    return load_report_pb2.UpstreamEndpointStats(total_issued_requests=1)
-
-
-async def test_a_request_is_no_larger_than_grpc_lets_it_be(
-    plane: ControlPlane, clients: Any
-) -> None:
-    client = await clients.ads(plane.address)
-    await client.request(CDS, ["x" * (1 << 23)])
-    code, _ = await client.status()
-    assert code is grpc.StatusCode.RESOURCE_EXHAUSTED

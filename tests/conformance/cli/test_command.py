@@ -3,48 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import parse
 
 import click
 import pytest
-from click.testing import CliRunner, Result
 
 from client_under_test import built_in, find
 from conformance.cli.commands import main
 from conformance.reporting.report import Exit
 from conformance.spec.catalogue import load
-from conformance.world import BY_ARCS
+from tests.conformance.cli.invocation import MANIFEST, invoke, manifest
 
 ADAPTERS = Path(__file__).parents[2] / "adapters"
 CRASHER = str(ADAPTERS / "crasher")
-
-MANIFEST = """
-name = "some"
-version = "1"
-issues = "https://example.com/issues"
-capabilities = []
-
-[start]
-command = ["{python}", "-c", "pass"]
-
-[[editions]]
-follows = ["A42"]
-"""
-
-
-def invoke(*words: str) -> Result:
-    return CliRunner().invoke(main, words)
-
-
-def manifest(folder: Path, text: str) -> str:
-    (folder / "client.toml").write_text(text)
-    return str(folder)
 
 
 def choice(clause: str, made: str) -> str:
@@ -218,109 +193,6 @@ def test_clients_that_cannot_be_run(
     assert says in ended.output
     assert ended.exit_code == code
     assert "Traceback" not in ended.output
-
-
-# Toolchains, and clients that cannot be had.
-
-TOOLS = """
-[build]
-command = ["sh", "-c", "COMMAND"]
-tools = [
-    { program = "PROGRAM", get = "ask for it" },
-    { program = "sh", ask = ["echo", "shell 1.2.3"], at-least = "LEAST", get = "get a new one" },
-]
-"""
-
-
-@pytest.fixture
-def clients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    """Makes clients, all of them built in, with a cache of their own."""
-    monkeypatch.setenv("XDSPEC_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("client_under_test.manifests.clients.BUILT_IN", tmp_path / "clients")
-
-    def make(name: str, program: str = "sh", least: str = "1.2", command: str = "true") -> str:
-        folder = tmp_path / "clients" / name
-        folder.mkdir(parents=True)
-        text = (MANIFEST + TOOLS).replace('"some"', f'"{name}"')
-        for place, word in (("PROGRAM", program), ("LEAST", least), ("COMMAND", command)):
-            text = text.replace(place, word)
-        return manifest(folder, text)
-
-    return make
-
-
-def test_doctor_tells_of_all_toolchains(clients: Callable[..., str]) -> None:
-    clients("well")
-    assert invoke("doctor").exit_code == 0
-    clients("poor", program="no-such-compiler")
-    clients("old", least="1.10")
-    ended = invoke("doctor")
-    assert ended.exit_code == 4
-    of_clients = ended.output.partition("Clients:\n")[2]
-    rows = [" ".join(line.split()) for line in of_clients.splitlines()]
-    assert rows == [
-        "old cannot be built here",
-        "found sh of unknown version",
-        "too old sh 1.2.3, not sh 1.10 or newer: get a new one",
-        "poor cannot be built here",
-        "missing no-such-compiler: ask for it",
-        "found sh 1.2.3 (at least 1.2)",
-        "well built: not yet",
-        "found sh of unknown version",
-        "found sh 1.2.3 (at least 1.2)",
-    ]
-
-
-def test_doctor_of_one_client_begins_with_its_toolchain(clients: Callable[..., str]) -> None:
-    clients("poor", program="no-such-compiler")
-    clients("well")
-    ended = invoke("doctor", "poor")
-    assert ended.exit_code == 4
-    assert "missing   no-such-compiler: ask for it" in ended.output
-    assert "well" not in ended.output
-
-
-def test_all_leaves_out_what_cannot_be_had(
-    clients: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    clients("poor", program="no-such-compiler")
-    clients("broken", command="echo line 7: no such thing; exit 1")
-    clients("reference", command="exit 1")
-    ended = invoke("run", "--all", "--json", "r.json", "--junit", "r.xml")
-    assert ended.exit_code == 6
-    report = json.loads((tmp_path / "r.json").read_text())
-    assert [
-        (skipped["client"], skipped["verdict"], skipped["reason"]) for skipped in report["not_run"]
-    ] == [
-        ("broken", "error", "adapter"),
-        ("poor", "skip", "environment"),
-    ]
-    assert "error (adapter)  broken: client broken could not be built: line 7: no" in ended.output
-    lack = "client poor needs no-such-compiler, which is not on this machine: ask for it"
-    assert f"skip (environment)  poor: {lack}" in ended.output
-    assert f"poor    skip (environment): {lack}" in ended.output
-    suites = parse("r.xml").getroot()  # noqa: S314  # written here
-    assert [
-        (suite.get("name"), suite.get("errors"), suite.get("skipped"), suite[0][0].tag)
-        for suite in suites
-    ] == [("broken", "1", "0", "error"), ("poor", "0", "1", "skipped")]
-    assert suites[1][0][0].get("message") == lack
-
-
-def test_nothing_can_be_had_at_all(clients: Callable[..., str]) -> None:
-    clients("poor", program="no-such-compiler")
-    assert invoke("run", "--all").exit_code == 5
-
-
-def test_a_client_that_was_named_must_be_there(clients: Callable[..., str]) -> None:
-    clients("poor", program="no-such-compiler")
-    clients("broken", command="exit 1")
-    ended = invoke("run", "broken", "poor")
-    assert ended.exit_code == 4
-    assert ended.output.splitlines()[-1] == (
-        "xdspec: client poor needs no-such-compiler, which is not on this machine: ask for it"
-    )
 
 
 @pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["--version"], ["judge", "-h"]])
@@ -543,150 +415,3 @@ def test_a_soak_that_is_too_short(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = invoke("run", CRASHER)
     assert "XDSPEC_SOAK is '2.9': set it to a number >= 3" in ended.output
     assert ended.exit_code == 4
-
-
-# A run, by its report.
-
-
-async def test_a_run_that_conforms(passing: Any) -> None:
-    assert passing.code == 0
-    assert "conforms" in passing.out
-    assert "pass  ring.size[by-weight]" in passing.out
-    assert passing.err == ""
-    assert len(passing.scenarios) == 7
-    assert {clause["verdict"] for clause in passing.clauses.values()} == {"pass", "seen"}
-
-
-async def test_the_report_is_valid(passing: Any) -> None:
-    import jsonschema  # noqa: PLC0415
-
-    from conformance.reporting import report  # noqa: PLC0415
-
-    jsonschema.validate(passing.report, json.loads(report.SCHEMA_FILE.read_text()))
-
-
-def test_junit_is_written_too(passing: Any) -> None:
-    root = parse(passing.folder / "r.xml").getroot()  # noqa: S314  # written here
-    assert {case.get("name") for case in root.iter("testcase")} == set(passing.scenarios)
-    assert [suite.get("failures") for suite in root] == ["0"]
-
-
-async def test_the_report_says_where_it_comes_from(passing: Any) -> None:
-    origin = passing.report["provenance"]
-    assert origin["seed"] == 7
-    assert origin["catalogue"] == load().version
-    assert origin["dependencies"]["grpcio"]
-    assert {"version", "commit"} <= set(origin["suite"])
-    assert {"system", "cores", "python"} <= set(origin["machine"])
-    assert passing.report["runs"][0]["client"] == {
-        "name": "python",
-        "version": "1.85.1",
-        "variant": None,
-        "told": "",
-    }
-
-
-def test_evidence_is_complete(passing: Any) -> None:
-    folder = Path(passing.scenarios["ring.size[by-weight]"]["evidence"])
-    names = {path.name for path in folder.iterdir()}
-    rows = {"transcript.jsonl", "rpcs.jsonl", "calls.jsonl", "attempts.jsonl", "gates.jsonl"}
-    may_be_empty = {"load.jsonl", "states.jsonl", "suite.jsonl"}
-    assert names == rows | may_be_empty | {"scenario.json", "stderr.log", "bootstrap.json"}
-    for name in rows:
-        lines = (folder / name).read_text().splitlines()
-        assert [json.loads(line) for line in lines], name
-
-
-def sessions(folder: Path) -> list[str]:
-    record = json.loads((folder / "scenario.json").read_text())
-    return [dict(call["metadata"])["session"] for call in record["checks"][0]["seen"]["calls"]]
-
-
-async def test_a_seed_repeats_a_run_and_what_env_says_reaches_the_client(
-    passing: Any, xdspec: Any
-) -> None:
-    name = "header.hash_of_the_value"
-    first = sessions(Path(passing.scenarios[name]["evidence"]))
-    assert len(set(first)) == len(first) == BY_ARCS
-    words = ["run", "python@1.85.1", "--scenario", name, "--keep-evidence", "--jobs", "1"]
-    traced = ["--env", "GRPC_TRACE=xds_client", "--env", "GRPC_VERBOSITY=debug"]
-    same, other = await asyncio.gather(
-        xdspec.run(*words, "--seed", "7", *traced), xdspec.run(*words, "--seed", "8")
-    )
-    assert sessions(Path(same.scenarios[name]["evidence"])) == first
-    assert not set(sessions(Path(other.scenarios[name]["evidence"]))) & set(first)
-    logs = [
-        (Path(run.scenarios[name]["evidence"]) / "stderr.log").read_text() for run in (same, other)
-    ]
-    assert "xds_client" in logs[0]
-    assert "xds_client" not in logs[1]
-
-
-# A client that states an edition which it does not follow, and its baseline.
-
-
-@pytest.fixture(scope="session")
-def pretender(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python client, with a manifest that says it normalises weights."""
-    import client_under_test  # noqa: PLC0415
-
-    real = Path(client_under_test.__file__).parent / "adapters" / "python"
-    folder = tmp_path_factory.mktemp("pretender")
-    for path in real.iterdir():
-        if path.is_file() and path.name != "expected.toml":
-            (folder / path.name).write_bytes(path.read_bytes())
-    text = (folder / "client.toml").read_text()
-    wrong = text.replace('follows = ["A42"]', 'follows = ["A42", "A113"]')
-    assert wrong != text
-    (folder / "client.toml").write_text(wrong)
-    return folder
-
-
-WEIGHTS = "locality.weight_of_locality_and_endpoint"
-ENTRY = f"""
-[[expected]]
-clause = "A42-LOC-07"
-reason = "edition"
-scenario = "{WEIGHTS}"
-shows = "calls went elsewhere"
-seen = "Weights 1 to 3 in two localities: the shares are the raw products'."
-words = "does not normalise weights yet"
-"""
-
-
-@pytest.mark.slow
-async def test_an_edition_that_is_only_stated(xdspec: Any, pretender: Path) -> None:
-    words = ["run", f"{pretender}@1.85.1", "--scenario", WEIGHTS, "--jobs", "1"]
-    (pretender / "expected.toml").unlink(missing_ok=True)
-    ended = await xdspec.run(*words)
-    assert ended.code == 1
-    clause = ended.clauses["A42-LOC-07"]
-    assert (clause["verdict"], clause["reason"]) == ("fail", "edition")
-    assert clause["editions_consistent"] == ["A42"]
-    assert "fits      A42" in ended.out
-    assert "one failure fits A42 instead of the edition in client.toml. If" in ended.out
-
-    (pretender / "expected.toml").write_text(ENTRY.replace(WEIGHTS, "locality.nonsense"))
-    refused = await xdspec.run(*words)
-    assert refused.code == 4
-    assert "expected.toml: A42-LOC-07: there is no scenario locality.nonsense" in refused.err
-
-    (pretender / "expected.toml").write_text(ENTRY)
-    again, known, counted = await asyncio.gather(
-        xdspec.run("judge", ended.scenarios[WEIGHTS]["evidence"]),
-        xdspec.run(*words),
-        xdspec.run(*words, "--no-baseline"),
-    )
-    assert again.code == 1
-    assert "FAIL (edition)  A42-LOC-07" in again.out
-    assert "not the verdicts of the run" not in again.out
-
-    assert known.code == 0
-    assert f"fail (edition) known  {WEIGHTS}" in known.out
-    assert "instead of the edition in client.toml" not in known.out
-    title = load()["A42-LOC-07"].title
-    assert f"fail (edition) known  {title}: Weights 1 to" in known.out
-    assert [entry["scenarios"] for entry in known.report["runs"][0]["known"]] == [[WEIGHTS]]
-    assert f"fail (edition)  {WEIGHTS}" in counted.out
-    assert known.clauses["A42-LOC-07"]["expected"] is True
-    assert counted.code == 1

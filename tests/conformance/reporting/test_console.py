@@ -15,7 +15,7 @@ from conformance.reporting import console
 from conformance.reporting.live import SHOWN, Live
 from conformance.reporting.report import Run, said_of
 
-from . import test_report as made
+from . import sample_runs as made
 
 PASSING, SECOND = "A42-RING-07", "A27-DROP-01"
 

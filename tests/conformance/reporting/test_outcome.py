@@ -20,7 +20,7 @@ from conformance.reporting.shard_report import ShardInputs, ShardReport
 from conformance.reporting.site.model import site
 from conformance.reporting.site.pages import index
 
-from . import test_report as made
+from . import sample_runs as made
 
 CATALOGUE = made.CATALOGUE
 SECOND = "A42-RING-07"

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from conformance.judging import evidence
-from conformance.judging.evidence import BadEvidence, JudgedClient, Record
+from conformance.judging.evidence import BadEvidence
 from conformance.judging.expectations import (
     AllServedBy,
     DropProportions,
@@ -23,74 +23,36 @@ from conformance.judging.expectations import (
     MatchesRing,
     Proportions,
 )
-from conformance.judging.observations import Call, Calls, Loads, Observation, ReportedLoad
-from conformance.judging.verdicts import Check
+from conformance.judging.observations import Calls, Loads, Observation, ReportedLoad
 from conformance.reporting.pages import template_loader
 from conformance.reporting.rendering import terminal, trace
 from conformance.reporting.rendering.comparison import compared
-from conformance.reporting.rendering.drawing import SINGLE, drawn_lane, scale_of
 from conformance.reporting.rendering.folder import (
-    Accepted,
-    EndpointAttempt,
     Event,
     Folder,
-    GateAction,
-    Mode,
-    Resource,
-    Rpc,
-    State,
-    Trouble,
     read_folder,
 )
-from conformance.reporting.rendering.folder import Call as Told
 from conformance.reporting.rendering.loads import load_picture
 from conformance.reporting.rendering.ring import LARGEST, SLOTS, RingPicture, ring_picture
 from conformance.reporting.rendering.scenario import scene, scene_of
 from conformance.reporting.rendering.served import pushes
 from conformance.reporting.rendering.shares import shares_picture
-from conformance.reporting.rendering.timeline import Lane, Mark, Shape, Timeline, Tone, timeline
-from conformance.spec.catalogue import load
 from conformance.spec.oracles.load import Dropped, Load, LoadKey, Received
-from conformance.spec.oracles.request_hash import HeaderPolicy
 from conformance.spec.oracles.ring.sizes import RingConfig
-from conformance.spec.oracles.ring.weights import RingEndpoint, RingLocality
 from regular_files import UntrustedFolder
-
-CATALOGUE = load()
-CLAUSE = "A42-RING-01"
-A, B = "127.0.0.1:34101", "127.0.0.1:34102"
-JUDGED = JudgedClient(name="go", version="1.2", variant=None, follows=("A42",))
-NASTY = "</script><img src=x onerror=alert(1)>\x1b[31m\u202e'\""
-
-
-def record(*checks: Check, **more: Any) -> Record:
-    given: dict[str, Any] = {"seed": 7, "seconds": 2.0, "began": 100.0, "clauses": (CLAUSE,)} | more
-    made = Record(scenario="ring.search", client=JUDGED, checks=checks, **given)
-    return msgspec.structs.replace(made, decisions=evidence.decisions_of(made, CATALOGUE))
-
-
-def call(number: int, endpoint: str | None, status: str = "OK") -> Call:
-    metadata = (("session", f"value-{number}"),)
-    name, channel = f"call-{number}", "channel-1"
-    return Call(
-        id=name, channel=channel, path="/s/m", metadata=metadata, status=status, endpoint=endpoint
-    )
-
-
-def calls(*where: str | None) -> Calls:
-    return Calls(
-        tuple(
-            call(n, address, "OK" if address else "UNAVAILABLE") for n, address in enumerate(where)
-        )
-    )
-
-
-RING = MatchesRing(
-    localities=(RingLocality("l", (RingEndpoint(A), RingEndpoint(B))),),
-    config=RingConfig(minimum=64),
-    policies=(HeaderPolicy(name="session"),),
-    key_format="{address}_{i}",
+from tests.conformance.reporting.rendering.sample_folder import (
+    CATALOGUE,
+    CLAUSE,
+    RING,
+    SENT,
+    WHOLE,
+    A,
+    B,
+    calls,
+    record,
 )
+
+NASTY = "</script><img src=x onerror=alert(1)>\x1b[31m\u202e'\""
 
 
 def right(count: int) -> Calls:
@@ -217,156 +179,6 @@ def test_both_counts_of_load() -> None:
     ]
     assert found.strangers == ("strange",)
     assert load_picture(expected, calls(A)) is None
-
-
-# The timeline.
-
-EDS = {
-    "clusterName": "c",
-    "endpoints": [{"address": {"socketAddress": {"address": "127.0.0.1", "portValue": 34101}}}],
-}
-SENT = Resource(name="c", type_url="eds", message=msgspec.Raw(json.dumps(EDS).encode()))
-WHOLE = Folder(
-    record=record(
-        Check(clause=CLAUSE, seen=calls(A), expected={"A42": AllServedBy((B,))}), lateness=0.2
-    ),
-    events=(
-        Event(event="StreamOpened", at=100.1, stream=1, service="ads"),
-        Event(event="Request", at=100.2, kind="endpoints", subscribed=("c",)),
-        Event(event="Response", at=100.3, kind="endpoints", version="1", resources=(SENT,)),
-        Event(event="Request", at=100.4, kind="endpoints", answer="ack", answered_version="1"),
-        Event(event="Response", at=100.5, kind="endpoints", version="2", fault="odd"),
-        Event(
-            event="Request",
-            at=100.6,
-            kind="endpoints",
-            answer="nack",
-            answered_version="2",
-            error_detail="bad",
-        ),
-        Event(event="Response", at=100.7, type_url="a.Strange", version="1"),
-        Event(event="LoadRequest", at=101.0, stream=2),
-        Event(event="StreamClosed", at=101.5, stream=1, service="ads", by="script", code="OK"),
-        Event(event="Dropped", at=101.6),
-    ),
-    calls=(
-        Told(id="call-0", channel="channel-1", status="OK", started_at=100.5, ended_at=100.6),
-        Told(id="call-1", channel="channel-1", status="WAITING", started_at=100.5),
-        Told(id="call-2", channel="channel-1", status="OK"),
-    ),
-    states=(
-        State(at=100.1, channel="channel-1", state="CONNECTING"),
-        State(at=100.2, channel="channel-1", state="READY"),
-    ),
-    attempts=(
-        EndpointAttempt(
-            endpoint=A,
-            attempt=Accepted(endpoint="endpoint-0", mode=Mode("SERVE"), accepted_at=100.4),
-        ),
-    ),
-    rpcs=(
-        Rpc(at=100.55, endpoint="endpoint-0", status="OK"),
-        Rpc(at=100.55, endpoint="endpoint-9"),
-    ),
-    deeds=(
-        GateAction(at=99.9, endpoint=A, mode=Mode("SERVE")),
-        GateAction(at=101.0, endpoint=A, mode=Mode("STALL")),
-        GateAction(at=101.1, endpoint=A, what="kill"),
-    ),
-    troubles=(
-        Trouble(at=100.5, until=100.7, kind="late"),
-        Trouble(at=101.0, until=101.9, kind="deadline", what="an attempt"),
-    ),
-)
-
-
-def marks_of(lanes: tuple[Lane, ...], name: str) -> list[tuple[float, str, str]]:
-    (lane,) = [row for row in lanes if row.name == name]
-    return [(round(mark.at, 3), mark.shape.value, mark.what) for mark in lane.marks]
-
-
-def test_all_of_a_scenario_is_on_one_clock() -> None:
-    found = timeline(WHOLE)
-    assert [(lane.group, lane.name) for lane in found.lanes] == [
-        ("control plane", "streams"),
-        ("control plane", "EDS"),
-        ("control plane", "unknown type"),
-        ("control plane", "load"),
-        ("endpoints", f"{A} c"),
-        ("calls", "channel-1"),
-        ("channels", "channel-1"),
-        ("suite", "deadlines"),
-        ("suite", "lateness"),
-    ]
-    assert marks_of(found.lanes, "EDS") == [
-        (0.2, "ask", "EDS: subscribes to c"),
-        (0.3, "push", "EDS version 1 sent: c"),
-        (0.4, "ack", "EDS version 1 accepted"),
-        (0.5, "push", "EDS version 2 sent: nothing (odd)"),
-        (0.6, "nack", "EDS version 2 refused: bad"),
-    ]
-    assert marks_of(found.lanes, f"{A} c") == [
-        (0.0, "band", "its gate: SERVE"),
-        (1.0, "band", "its gate: STALL"),
-        (1.1, "tick", "kill: all live connections"),
-        (0.4, "span", "connection, met by SERVE"),
-        (0.55, "tick", "request received, OK"),
-    ]
-    assert marks_of(found.lanes, "deadlines") == [
-        (1.0, "span", "waited without result: an attempt")
-    ]
-    waiting = found.lanes[5].marks[1]
-    assert (waiting.until, waiting.tone) == (2.0, Tone.PLAIN)
-    assert (found.begin, found.end) == (0.0, 2.0)
-
-
-def test_the_marks_in_words_have_an_order_and_an_end() -> None:
-    found = timeline(WHOLE)
-    rows = found.in_order(1000)
-    assert [row[0] for row in rows] == sorted(row[0] for row in rows)
-    assert len(rows) == sum(len(lane.marks) for lane in found.lanes)
-    shortened = found.in_order(6)
-    assert [row[3] for row in shortened][3] == f"… {len(rows) - 6} more …"
-    assert (shortened[:3], shortened[4:]) == (rows[:3], rows[-3:])
-
-
-def one_lane(*marks: Mark) -> Timeline:
-    lane = Lane(group="calls", name="channel-1", marks=marks)
-    return Timeline(begin=0, end=max((m.until or m.at for m in marks), default=0), lanes=(lane,))
-
-
-def at(moment: float, until: float | None = None) -> Mark:
-    shape = Shape.TICK if until is None else Shape.SPAN
-    return Mark(at=moment, until=until, shape=shape, what="x")
-
-
-@pytest.mark.parametrize(
-    ("moments", "folds"),
-    [
-        ([], 0),
-        ([0.0], 0),
-        ([0.0, 1.0], 0),
-        ([0.0, 0.1, 0.2, 15.0, 15.1], 1),
-        ([n / 10 for n in range(50)], 0),
-        ([0.0, 0.1, 0.2, 5.0, 5.1, 5.2, 10.0, 10.1, 10.2], 2),
-    ],
-)
-def test_a_long_time_in_which_nothing_happens_is_folded(moments: list[float], folds: int) -> None:
-    scale = scale_of(one_lane(*map(at, moments)))
-    assert len(scale.folds) == folds
-    places = [scale.x(moment) for moment in sorted(moments)]
-    assert places == sorted(places)
-    assert all(0 <= place <= 100 for place in places)
-    assert scale.ticks
-
-
-def test_many_calls_are_drawn_as_how_many_began_when() -> None:
-    few = one_lane(*(at(n, n + 1.5) for n in range(SINGLE)))
-    many = one_lane(*(at(n / 100, n / 100 + 1) for n in range(1000)))
-    assert len(drawn_lane(few.lanes[0], scale_of(few)).marks) == SINGLE
-    crowd = drawn_lane(many.lanes[0], scale_of(many))
-    assert len(crowd.marks) < 200
-    assert sum(int(mark.what.split()[0]) for mark in crowd.marks) == 1000
 
 
 # What was served.

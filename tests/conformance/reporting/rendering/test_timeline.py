@@ -1,0 +1,97 @@
+"""The timeline of a scenario."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.reporting.rendering.drawing import SINGLE, drawn_lane, scale_of
+from conformance.reporting.rendering.timeline import Lane, Mark, Timeline, Tone, timeline
+from tests.conformance.reporting.rendering.sample_folder import (
+    WHOLE,
+    A,
+    at,
+)
+
+
+def marks_of(lanes: tuple[Lane, ...], name: str) -> list[tuple[float, str, str]]:
+    (lane,) = [row for row in lanes if row.name == name]
+    return [(round(mark.at, 3), mark.shape.value, mark.what) for mark in lane.marks]
+
+
+def test_all_of_a_scenario_is_on_one_clock() -> None:
+    found = timeline(WHOLE)
+    assert [(lane.group, lane.name) for lane in found.lanes] == [
+        ("control plane", "streams"),
+        ("control plane", "EDS"),
+        ("control plane", "unknown type"),
+        ("control plane", "load"),
+        ("endpoints", f"{A} c"),
+        ("calls", "channel-1"),
+        ("channels", "channel-1"),
+        ("suite", "deadlines"),
+        ("suite", "lateness"),
+    ]
+    assert marks_of(found.lanes, "EDS") == [
+        (0.2, "ask", "EDS: subscribes to c"),
+        (0.3, "push", "EDS version 1 sent: c"),
+        (0.4, "ack", "EDS version 1 accepted"),
+        (0.5, "push", "EDS version 2 sent: nothing (odd)"),
+        (0.6, "nack", "EDS version 2 refused: bad"),
+    ]
+    assert marks_of(found.lanes, f"{A} c") == [
+        (0.0, "band", "its gate: SERVE"),
+        (1.0, "band", "its gate: STALL"),
+        (1.1, "tick", "kill: all live connections"),
+        (0.4, "span", "connection, met by SERVE"),
+        (0.55, "tick", "request received, OK"),
+    ]
+    assert marks_of(found.lanes, "deadlines") == [
+        (1.0, "span", "waited without result: an attempt")
+    ]
+    waiting = found.lanes[5].marks[1]
+    assert (waiting.until, waiting.tone) == (2.0, Tone.PLAIN)
+    assert (found.begin, found.end) == (0.0, 2.0)
+
+
+def test_the_marks_in_words_have_an_order_and_an_end() -> None:
+    found = timeline(WHOLE)
+    rows = found.in_order(1000)
+    assert [row[0] for row in rows] == sorted(row[0] for row in rows)
+    assert len(rows) == sum(len(lane.marks) for lane in found.lanes)
+    shortened = found.in_order(6)
+    assert [row[3] for row in shortened][3] == f"… {len(rows) - 6} more …"
+    assert (shortened[:3], shortened[4:]) == (rows[:3], rows[-3:])
+
+
+def one_lane(*marks: Mark) -> Timeline:
+    lane = Lane(group="calls", name="channel-1", marks=marks)
+    return Timeline(begin=0, end=max((m.until or m.at for m in marks), default=0), lanes=(lane,))
+
+
+@pytest.mark.parametrize(
+    ("moments", "folds"),
+    [
+        ([], 0),
+        ([0.0], 0),
+        ([0.0, 1.0], 0),
+        ([0.0, 0.1, 0.2, 15.0, 15.1], 1),
+        ([n / 10 for n in range(50)], 0),
+        ([0.0, 0.1, 0.2, 5.0, 5.1, 5.2, 10.0, 10.1, 10.2], 2),
+    ],
+)
+def test_a_long_time_in_which_nothing_happens_is_folded(moments: list[float], folds: int) -> None:
+    scale = scale_of(one_lane(*map(at, moments)))
+    assert len(scale.folds) == folds
+    places = [scale.x(moment) for moment in sorted(moments)]
+    assert places == sorted(places)
+    assert all(0 <= place <= 100 for place in places)
+    assert scale.ticks
+
+
+def test_many_calls_are_drawn_as_how_many_began_when() -> None:
+    few = one_lane(*(at(n, n + 1.5) for n in range(SINGLE)))
+    many = one_lane(*(at(n / 100, n / 100 + 1) for n in range(1000)))
+    assert len(drawn_lane(few.lanes[0], scale_of(few)).marks) == SINGLE
+    crowd = drawn_lane(many.lanes[0], scale_of(many))
+    assert len(crowd.marks) < 200
+    assert sum(int(mark.what.split()[0]) for mark in crowd.marks) == 1000
