@@ -1,1 +1,1 @@
-"""What several scenarios arrange before they look: endpoint states, priorities, load, faults."""
+"""Build the configs, endpoint states, load and faults that several scenarios share."""

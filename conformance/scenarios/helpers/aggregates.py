@@ -36,11 +36,11 @@ from test_servers import Answer, BackendEndpoint, Mode, NameRecords, Serve
 from test_servers import BackendEndpoint as Member
 
 Shape = Mapping[str, str]
-"""What each aggregate is made of, names with blanks between them; the first one is the root."""
+"""Each aggregate and its underlying clusters, separated by spaces; the first is the root."""
 
 
 def aggregates(shape: Shape, *, policy: Policy = RoundRobin()) -> tuple[Cluster, ...]:  # noqa: B008
-    """The aggregates of a tree."""
+    """Return the aggregates of a tree."""
     return tuple(
         Cluster(name=name, discovery=Aggregate(tuple(below.split())), policy=policy)
         for name, below in shape.items()
@@ -48,19 +48,19 @@ def aggregates(shape: Shape, *, policy: Policy = RoundRobin()) -> tuple[Cluster,
 
 
 def leaf_names(*shapes: Shape) -> tuple[str, ...]:
-    """What aggregates are made of that is no aggregate, each once."""
+    """Return the names of leaves below the aggregates, each once."""
     above = {name for shape in shapes for name in shape}
     named = (name for shape in shapes for below in shape.values() for name in below.split())
     return tuple(dict.fromkeys(name for name in named if name not in above))
 
 
 def leaf(name: str, *priorities: Sequence[Member], discovery: Discovery | None = None) -> Cluster:
-    """A cluster of EDS, balanced in turn: it connects unasked, wherever and whenever it is made.
+    """Return a cluster of EDS under ROUND_ROBIN, which connects without a pick.
 
     Args:
-        name: its name.
-        priorities: the endpoints of each.
-        discovery: another one than these.
+        name: name of the cluster.
+        priorities: the endpoints of each priority.
+        discovery: discovery to use instead of these endpoints.
     """
     places = tuple(
         Locality(
@@ -72,34 +72,34 @@ def leaf(name: str, *priorities: Sequence[Member], discovery: Discovery | None =
 
 
 def route_to(name: str) -> Route:
-    """The route of calls whose header names this cluster."""
+    """Return the route of calls whose header names this cluster."""
     return Route(BY_SESSION, cluster=name, when=(TO, name))
 
 
 def with_route(served: XdsConfig, name: str, cluster: str) -> XdsConfig:
-    """One route alone, for calls that name the first of these, to the second."""
+    """Return the config with one route only: for calls that name `name`, to `cluster`."""
     route = msgspec.structs.replace(route_to(name), cluster=cluster)
     return msgspec.structs.replace(served, routes=(route,))
 
 
 def aggregate_config(roots: Sequence[str], clusters: Sequence[Cluster]) -> XdsConfig:
-    """All these clusters, and a route to each root. A cluster may stand in several trees."""
+    """Return a config of these clusters with a route to each root; trees may share clusters."""
     return XdsConfig(clusters=tuple(clusters), routes=tuple(map(route_to, roots)))
 
 
 class Deployment(msgspec.Struct, frozen=True):
-    """A forest, and the endpoints of its leaves."""
+    """The config of several trees, and the endpoints of their leaves."""
 
     served: XdsConfig
     members: Mapping[str, tuple[Member, ...]]
-    """By leaf."""
+    """The endpoints of each leaf."""
 
     def of(self, *leaves: str) -> tuple[str, ...]:
-        """The addresses of all endpoints of these leaves."""
+        """Return the addresses of all endpoints of these leaves."""
         return tuple(member.address for name in leaves for member in self.members[name])
 
     async def lose(self, *leaves: str) -> tuple[str, ...]:
-        """Have all endpoints of these leaves fail from now on; their addresses."""
+        """Make all endpoints of these leaves fail; return their addresses."""
         await fail(*(each for name in leaves for each in self.members[name]))
         return self.of(*leaves)
 
@@ -112,15 +112,15 @@ async def deploy(
     usual: Mode = Serve(),  # noqa: B008 - frozen
     by_dns: Sequence[str] = (),
 ) -> Deployment:
-    """Trees of these shapes, which may share clusters, and a route to the root of each.
+    """Start the endpoints of trees, and return their config with a route to each root.
 
     Args:
-        world: of the scenario.
-        shapes: the root of each is its first name.
-        direct: leaves to which routes lead as well.
-        modes: of leaves that have other endpoints than one: a priority for each.
-        usual: the mode of the others.
-        by_dns: leaves that are clusters of LOGICAL_DNS.
+        world: the scenario's world.
+        shapes: the trees; the first name of each is its root. Trees may share clusters.
+        direct: leaves that are also targets of routes.
+        modes: modes of the endpoints of a leaf, one priority each; by default one endpoint.
+        usual: mode of the endpoints of all other leaves.
+        by_dns: leaves of type LOGICAL_DNS.
     """
     members: dict[str, tuple[Member, ...]] = {}
     leaves: dict[str, Cluster] = {}
@@ -135,7 +135,7 @@ async def deploy(
 
 
 def prefixed(shape: Shape, prefix: str) -> Shape:
-    """The same tree, of clusters that are no others' by their names."""
+    """Return the tree with a prefix before all names, so that it shares no cluster."""
     return {
         f"{prefix}-{name}": " ".join(f"{prefix}-{child}" for child in below.split())
         for name, below in shape.items()
@@ -143,7 +143,7 @@ def prefixed(shape: Shape, prefix: str) -> Shape:
 
 
 def chain(prefix: str, names: int) -> Shape:
-    """Aggregates of one cluster each, down to a leaf: so many names, the leaf's among them."""
+    """Return a chain of aggregates with one cluster each; `names` includes the leaf."""
     numbered = [f"{prefix}-{number}" for number in range(names)]
     return dict(pairwise(numbered))
 
@@ -151,7 +151,7 @@ def chain(prefix: str, names: int) -> Shape:
 async def calls_to(
     world: World, root: str, count: int = 3, *, deadline: float | None = None
 ) -> Calls:
-    """So many calls that the route to this cluster takes."""
+    """Make `count` calls by the route to this cluster."""
     headers = [{**session, TO: root} for session in world.sessions(count)]
     return await world.call(headers, deadline=deadline)
 
@@ -159,16 +159,16 @@ async def calls_to(
 async def in_use(
     world: World, served: XdsConfig, *roots: str, failed: Collection[str] = ()
 ) -> None:
-    """Serve this, and go on when requests to these roots are served as they should be.
+    """Serve a config, and wait until requests to these roots reach the expected endpoints.
 
     Args:
-        world: of the scenario.
-        served: all that there is.
-        roots: of the trees.
-        failed: endpoints that have failed.
+        world: the scenario's world.
+        served: the config.
+        roots: roots of the trees.
+        failed: addresses of failed endpoints.
 
     Raises:
-        ClientStuck: they are not.
+        PreconditionTimeout: requests did not reach them in time.
     """
     await world.serve(served)
     for root in roots:
@@ -177,10 +177,10 @@ async def in_use(
 
 
 FAILS = Fails()
-"""Requests to what is in TRANSIENT_FAILURE: no text names their status (A37-TROUBLE-36)."""
+"""Requests to a tree in TRANSIENT_FAILURE fail; no text names their status (A37-TROUBLE-36)."""
 
 STATUSES: Mapping[str, EndsWith] = {code: EndsWith(code) for code in ("UNAVAILABLE", "INTERNAL")}
-"""The statuses with which clients have been seen to fail them."""
+"""The statuses of such requests in known clients."""
 
 
 async def errors_and_waits(
@@ -190,16 +190,16 @@ async def errors_and_waits(
     *,
     within: float = timing.CALL,
 ) -> Calls:
-    """Judge the channel's state, and requests that wait, while its only tree is in trouble.
+    """Check the channel's state and waiting requests while the only tree is unusable.
 
     Args:
-        world: of a scenario that needs the capabilities `watch` and `wait_for_ready`.
-        root: of the tree that all routes lead to.
-        mend: ends the trouble.
-        within: seconds after which a request that has waited is served then.
+        world: the world of a scenario with the capabilities `watch` and `wait_for_ready`.
+        root: root of the only tree.
+        mend: makes the tree usable.
+        within: seconds within which the tree then serves a waiting request.
 
     Returns:
-        The one that was still waiting when the trouble ended.
+        The request that waited until the tree was usable.
     """
     watched = await world.states.watch()
     await world.check("A37-TROUBLE-34", await calls_to(world, root), FAILS)
@@ -210,13 +210,13 @@ async def errors_and_waits(
     waits = await world.start([{TO: root}], wait_for_ready=True, deadline=within)
     await mend()
     served = await waits.over()
-    # Not all that mends it need come at once: any leaf may serve it.
+    # The resources may come one after another, so any leaf may serve the request.
     await world.check("A37-TROUBLE-34", served, EndsWith("OK"))
     return served
 
 
 POSITIONS: Final = {"first": "x b c", "middle": "b x c", "last": "b c x", "only": "x"}
-"""Where the leaf x stands; b and c are the others."""
+"""The positions of leaf x among the leaves b and c."""
 
 TREES: Final[tuple[Shape, ...]] = tuple(
     prefixed({"m": made}, where) for where, made in POSITIONS.items()
@@ -224,26 +224,26 @@ TREES: Final[tuple[Shape, ...]] = tuple(
 ROOTS: Final = tuple(f"{where}-m" for where in POSITIONS)
 
 BEFORE_X: Final = ("middle-b", "last-b", "last-c")
-"""The leaves of all trees that stand before x."""
+"""The leaves before x in all trees."""
 
 BESIDE: Final = "beside"
-"""A cluster that no trouble touches, behind a route of its own."""
+"""A cluster of another route, which always works."""
 
 
 def each_position(name: str) -> tuple[str, ...]:
-    """The leaf of this name in each of the trees that have it."""
+    """Return the leaf of this name in each tree that has it."""
     return tuple(f"{where}-{name}" for where, made in POSITIONS.items() if name in made.split())
 
 
 async def each_position_of(
     world: World, wanted: Mapping[str, Expectation], *, lasts: bool = False
 ) -> dict[str, Calls]:
-    """Calls to each of these roots once they go as wanted, or time is up; all are asked at once.
+    """Make calls to all roots at once; return them once they fit, or time is up.
 
     Args:
-        world: of the scenario.
-        wanted: of the calls to each root.
-        lasts: whether one round more is made after the first that fits.
+        world: the scenario's world.
+        wanted: the expectation for the calls to each root.
+        lasts: True to make one more round after the first that fits.
     """
     until = world.rounds.eventually_stable if lasts else world.eventually
     looks = (
@@ -260,15 +260,15 @@ async def check_each(
     failed: Collection[str] = (),
     lasts: bool = False,
 ) -> None:
-    """The clause for each of these trees, or all, once what is served is taken up.
+    """Check a clause for each of these trees (by default all), once the config is in use.
 
     Args:
-        world: of the scenario.
-        clause: that is judged.
-        served: all that there is.
-        roots: of the trees.
-        failed: endpoints that have failed.
-        lasts: whether one round more is made after the first that fits.
+        world: the scenario's world.
+        clause: the clause to check.
+        served: the config.
+        roots: roots of the trees.
+        failed: addresses of failed endpoints.
+        lasts: True to make one more round after the first that fits.
     """
     choices = {
         root: by_health(world, clause, served, root, failed=failed) for root in roots or ROOTS
@@ -279,13 +279,13 @@ async def check_each(
 
 
 async def check_lists(world: World, clause: str, served: XdsConfig, *roots: str) -> None:
-    """Judge that each root has its own list of leaves, on which the next clause rests.
+    """Check that each root has its own list of leaves, on which the next clause depends.
 
     Args:
-        world: of the scenario.
-        clause: that the scenario continues with.
-        served: all that there is.
-        roots: of the trees.
+        world: the scenario's world.
+        clause: the clause that the scenario checks next.
+        served: the config.
+        roots: roots of the trees.
     """
     for root in roots:
         expected = at_the_first(served, root)
@@ -295,9 +295,9 @@ async def check_lists(world: World, clause: str, served: XdsConfig, *roots: str)
 
 
 async def lose_before_x(world: World, planted: Deployment) -> tuple[str, ...]:
-    """Have the leaves before x fail, and return their addresses.
+    """Make the leaves before x fail, and return their addresses.
 
-    Envoy leaves a leaf by the health of its endpoints only, so none of its leaves fails.
+    Envoy leaves a leaf only because of the health of its endpoints, so no leaf fails for it.
     """
     return await planted.lose(*BEFORE_X) if world.checks.has("A27-PRIO-04") else ()
 
@@ -305,14 +305,14 @@ async def lose_before_x(world: World, planted: Deployment) -> tuple[str, ...]:
 def by_health(
     world: World, clause: str, served: XdsConfig, root: str, *, failed: Collection[str] = ()
 ) -> dict[str, FirstUsablePriority]:
-    """Calls to a tree by each wording: Envoy has degraded endpoints, too, where no other is left.
+    """Expect calls to a tree, by edition: Envoy uses degraded endpoints if no others are left.
 
     Args:
-        world: of the scenario.
-        clause: that is judged.
-        served: all that there is.
-        root: of the tree.
-        failed: endpoints that have failed.
+        world: the scenario's world.
+        clause: the clause to check.
+        served: the config.
+        root: root of the tree.
+        failed: addresses of failed endpoints.
     """
     first, last = (
         at_the_first(served, root, failed, degraded=degraded) for degraded in (False, True)
@@ -323,7 +323,7 @@ def by_health(
 def without_one(
     served: XdsConfig, root: str, failed: Collection[str] = ()
 ) -> dict[str, Expectation]:
-    """Calls to a tree of which a cluster is missing, by the editions that tell what follows."""
+    """Expect calls to a tree with a missing cluster, by the editions that define the outcome."""
     whole = at_the_first(served, root, failed, as_a_whole=True)
     rest = at_the_first(served, root, failed)
     return {"A37": whole, "A74-2024": whole, "A74": rest, "envoy": rest}
@@ -332,38 +332,38 @@ def without_one(
 async def require_subscribed(
     world: World, kind: Kind, served: XdsConfig, *, within: float = timing.ANSWER
 ) -> None:
-    """Go on when the client has asked for all resources of this kind that it is led to.
+    """Require that the client subscribes to all resources of this kind that it needs.
 
     Raises:
-        ClientStuck: it did not in time.
+        PreconditionTimeout: it did not in time.
     """
     count = sum(subscribed is kind for subscribed, _ in subscriptions(served))
     await world.control.require_asked(kind, count, within=within)
 
 
 async def require_rejected(world: World, kind: Kind, *bad: Any) -> None:
-    """Send resources that are to be refused, and go on when they are.
+    """Send invalid resources, and require that the client rejects them.
 
     Raises:
-        ClientUnable: they were not, so nothing of what follows from it can be seen.
+        Unsupported: the client accepted them, so the effects of a rejection are not visible.
     """
     answer = await world.control.offer(kind, *bad)
     if answer.acked:
-        raise Unsupported(f"it takes a resource of {kind.name} that A27 has refused")
+        raise Unsupported(f"it accepts a resource of {kind.name} that A27 requires it to reject")
 
 
 def host(leaf: str) -> str:
-    """The host name of a leaf."""
+    """Return the host name of a leaf."""
     return f"{leaf}.xdspec.test"
 
 
 def by_name(name: str, member: BackendEndpoint, *, told: str | None = None) -> LogicalDns:
-    """What the host name of a leaf, or `told` another, is to resolve to."""
+    """Return the discovery by a leaf's host name (or `told`), which must resolve to `member`."""
     return LogicalDns(f"{told or host(name)}:{member.port}", (member.address,))
 
 
 def named(planted: Deployment, *leaves: str) -> Deployment:
-    """The same trees, with these leaves as clusters of LOGICAL_DNS, each by its host name."""
+    """Return the trees with these leaves of type LOGICAL_DNS, each with its host name."""
     changed = [_by_name(planted, name) for name in leaves]
     return msgspec.structs.replace(planted, served=with_clusters(planted.served, *changed))
 
@@ -376,7 +376,7 @@ def _by_name(planted: Deployment, name: str) -> Cluster:
 
 
 def known(planted: Deployment, *leaves: str) -> dict[str, NameRecords]:
-    """What a name server says of the host names of these leaves when all is well."""
+    """Return the correct DNS records of these leaves."""
     return {
         host(name): NameRecords(tuple(member.host for member in planted.members[name]))
         for name in leaves
@@ -384,7 +384,7 @@ def known(planted: Deployment, *leaves: str) -> dict[str, NameRecords]:
 
 
 def kept_long(names: Mapping[str, NameRecords]) -> Mapping[str, Answer]:
-    """The same, to be kept so long that nobody has to ask again for its age."""
+    """Return the records with a TTL so long that no client resolves them again because of it."""
     return {
         name: msgspec.structs.replace(record, ttl=timing.AGE_OF_NAMES)
         for name, record in names.items()
@@ -394,17 +394,17 @@ def kept_long(names: Mapping[str, NameRecords]) -> Mapping[str, Answer]:
 async def served_again(
     world: World, name: str, wanted: Expectation, calls: Round, *, beyond: int
 ) -> Calls:
-    """A round of calls once it fits, after the name server has begun to know the name.
+    """Return a round of calls once it fits, after the name server has got records of a name.
 
-    Until the client asks again nothing can change, so no call is made. It may have asked for a
-    half, one of the two kinds of addresses, just before: so what it asks for next counts as well.
+    No call is made until the client resolves the name again, because nothing changes before. The
+    client may have just sent one of its two queries (A or AAAA), so its next query counts as well.
 
     Args:
-        world: of the scenario.
-        name: which.
-        wanted: what the calls are to be.
-        calls: makes a round.
-        beyond: how many look-ups there had been when the name server began to know it.
+        world: the scenario's world.
+        name: the host name.
+        wanted: the expectation for the calls.
+        calls: makes a round of calls.
+        beyond: number of queries before the name server got the records.
     """
     for _ in range(2):
         if not await world.names.asked_again(name, beyond=beyond, within=world.resolutions.retried):

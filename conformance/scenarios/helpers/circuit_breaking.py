@@ -24,19 +24,21 @@ from conformance.xds_config.routes import TO
 from test_servers import BackendEndpoint as Member
 
 KEPT_OPEN = {"rpc-behavior": "keep-open"}
-"""Has a backend answer only when it is told to."""
+"""Makes a backend keep a call open until the suite ends it."""
 
 
 def limited(
     name: str, members: Sequence[Member], *limits: Threshold | int, service_name: str | None = None
 ) -> Cluster:
-    """A cluster with these thresholds, its load reported: one client has no limit without that.
+    """Return a cluster with these thresholds and lrs_server.
+
+    One client enforces no limit without lrs_server.
 
     Args:
-        name: its name.
-        members: its endpoints, all of one priority.
-        limits: a number is that of requests of the default priority.
-        service_name: what EDS calls it.
+        name: name of the cluster.
+        members: its endpoints, in one priority.
+        limits: thresholds; a number is max_requests for the default priority.
+        service_name: its EDS service name.
     """
     return msgspec.structs.replace(
         leaf(name, members).known_as(service_name),
@@ -46,7 +48,7 @@ def limited(
 
 
 def below(name: str, *leaves: str, limit: int | None = None) -> Cluster:
-    """An aggregate of these clusters, with or without a limit of its own."""
+    """Return an aggregate of these clusters, with or without a limit."""
     (cluster,) = aggregates({name: " ".join(leaves)})
     return (
         cluster
@@ -56,28 +58,28 @@ def below(name: str, *leaves: str, limit: int | None = None) -> Cluster:
 
 
 def dropping(cluster: Cluster, *drops: Drop) -> Cluster:
-    """The same, requests dropped by these categories."""
+    """Return the cluster with these drop categories."""
     return msgspec.structs.replace(
         cluster, discovery=msgspec.structs.replace(cluster.discovery, drops=drops)
     )
 
 
 NEARLY_ALL = 999_999
-"""Of a million. Whether a leaf that drops everything is ever left is not stated (A27-DROP-11), so
-one that is to be left drops a little less."""
+"""A drop share in millionths. The text does not say whether a client leaves a leaf that drops
+everything (A27-DROP-11), so a leaf that the client must leave drops a little less."""
 
 
 async def require_failures(world: World, to: str, *, why: str) -> None:
-    """Make requests by a route, and go on only if all fail, as drops do.
+    """Make requests by a route until all fail with UNAVAILABLE, as dropped requests do.
 
     Raises:
-        ClientStuck: some did not.
+        PreconditionTimeout: some did not.
     """
     await world.rounds.require(EndsWith("UNAVAILABLE"), lambda: calls_to(world, to, 10), why=why)
 
 
 def failed(world: World, to: str) -> int:
-    """How many requests by a route have failed until now."""
+    """Return the number of requests by a route that have failed so far."""
     made = (call for call in world.calls.made if call.status == "UNAVAILABLE")
     return sum(1 for call in made if (TO, to) in call.metadata)
 
@@ -86,34 +88,34 @@ async def until_at(world: World, root: str, cluster: Cluster, *, why: str) -> No
     """Make requests by a route, one at a time, until this cluster serves them.
 
     Raises:
-        ClientStuck: it did not.
+        PreconditionTimeout: it did not.
     """
     there = AllServedBy(cluster.addresses())
     await world.rounds.require(there, lambda: calls_to(world, root, 1), why=why)
 
 
 async def lose(world: World, served: XdsConfig, *members: Member) -> None:
-    """Serve what takes endpoints out of use, and have no connection to them work any more.
+    """Serve a config without some endpoints, and make these endpoints fail as well.
 
-    A37-TROUBLE-27 is about who goes on with endpoints of which EDS has none left, and Envoy leaves
-    none because of its connections: this is for scenarios about what comes after.
+    Scenarios about the next leaf use this. A client that keeps using removed endpoints fails
+    A37-TROUBLE-27 alone; Envoy does not leave endpoints because their connections fail.
     """
     await world.serve(served)
     await fail(*members)
 
 
 def routed(*clusters: Cluster) -> XdsConfig:
-    """These clusters, each behind a route of its own."""
+    """Return a config of these clusters with a route to each."""
     return XdsConfig(
         clusters=clusters, routes=tuple(route_to(cluster.name) for cluster in clusters)
     )
 
 
 async def connected(world: World, *roots: str, channel: Channel | None = None) -> None:
-    """Have a request served by each of these routes, so that streams find connections.
+    """Make a request by each of these routes, so that later streams find connections.
 
     Raises:
-        ClientStuck: one was not.
+        PreconditionTimeout: a request was not served.
     """
     sessions = zip(roots, world.sessions(len(roots)), strict=True)
     await world.require_served(
@@ -122,7 +124,7 @@ async def connected(world: World, *roots: str, channel: Channel | None = None) -
 
 
 class OpenStream(msgspec.Struct, frozen=True):
-    """A stream that was open when it was looked at last."""
+    """A stream that was open at its last check."""
 
     to: str
     call: Call
@@ -130,7 +132,7 @@ class OpenStream(msgspec.Struct, frozen=True):
 
 
 async def ended(stream: OpenStream) -> None:
-    """Wait until the client says that a stream has ended: what it leaves room for is judged."""
+    """Wait until the client reports that a stream has ended; verdicts depend on the free slot."""
     await stream.started.over()
 
 
@@ -142,7 +144,7 @@ class Streams:
         self._open: list[OpenStream] = []
 
     def at(self, address: str) -> int:
-        """How many of those that are open are at this endpoint."""
+        """Return the number of open streams at this endpoint."""
         return sum(1 for open_call in self._open if open_call.call.endpoint == address)
 
     async def begin(
@@ -153,14 +155,14 @@ class Streams:
         channel: Channel | None = None,
         deadline: float | None = None,
     ) -> Calls:
-        """Begin streams by a route, each when the one before is open or has ended."""
+        """Start streams by a route, each after the last one is open or has ended."""
         return Calls(tuple([await self._begin(to, channel, deadline) for _ in range(count)]))
 
     async def begin_together(self, to: str, count: int) -> Calls:
-        """Begin streams by a route, all at once. They cannot be ended one by one.
+        """Start streams by a route, all at once. They cannot be ended one by one.
 
-        Breaking is checked and then counted, so of several at once some may slip through. Where
-        there is room for all of them, or for none, that is the same.
+        A client checks the limit before it counts a stream, so concurrent streams may exceed the
+        limit. That cannot happen if the limit admits all of them, or none.
         """
         headers = [{**session, TO: to, **KEPT_OPEN} for session in self._world.sessions(count)]
         started = await self._world.start(headers, path=DUPLEX, kept_open=True, deadline=None)
@@ -174,17 +176,17 @@ class Streams:
         channel: Channel | None = None,
         deadline: float | None = None,
     ) -> None:
-        """Begin streams by a route, and go on only if all of them are open.
+        """Start streams by a route, which must all open.
 
         Raises:
-            ClientStuck: one is not.
+            PreconditionTimeout: a stream did not open.
         """
         calls = await self.begin(to, count, channel=channel, deadline=deadline)
         bad = [call for call in calls if call.status != OPEN]
         if bad:
             raise PreconditionTimeout(
-                f"of {count} streams to {to}, one after another, {len(bad)} did not open, though "
-                f"the limit is not below that: {bad[0].status} ({bad[0].details or 'no details'})"
+                f"{len(bad)} of {count} streams to {to}, started one after another, did not open, "
+                f"though the limit admits them: {bad[0].status} ({bad[0].details or 'no details'})"
             )
 
     async def take(
@@ -195,10 +197,10 @@ class Streams:
         channel: Channel | None = None,
         most: int = USUAL_LIMIT,
     ) -> Calls:
-        """As many streams as there should be room for, but not more than `most`, and one more.
+        """Start as many streams as the limit should admit, at most `most`, and one more.
 
-        What a client was told, or what has ended, is not known to its next request for sure. So for
-        each of those the first that opens counts, within APPLY; the last is tried once.
+        The client may not have applied an update, or noticed the end of a stream, by its next
+        request. So each stream may be retried within APPLY until it opens; the last is tried once.
         """
         calls: list[Call] = []
 
@@ -213,7 +215,7 @@ class Streams:
         return Calls((*calls, await begin()))
 
     async def until_refused(self, to: str) -> Calls:
-        """A stream, the first that does not open within APPLY; those that open are given up."""
+        """Start streams until one does not open, within APPLY; cancel those that open."""
 
         async def begin() -> Call:
             call = await self._begin(to)
@@ -225,13 +227,13 @@ class Streams:
         return Calls((waited.seen,), overdue=not waited.fits)
 
     async def end(self, to: str, code: grpc.StatusCode = grpc.StatusCode.OK) -> None:
-        """Have a backend end the oldest stream by a route."""
+        """Make a backend end the oldest stream by a route."""
         open_call = self._taken(to)
         self._world.fleet.end(self._world.calls.row(open_call.call.id), code)
         await ended(open_call)
 
     async def end_all_at(self, address: str) -> None:
-        """Have the backend of this endpoint end all of its streams."""
+        """Make the backend of this endpoint end all of its streams."""
         gone = [stream for stream in self._open if stream.call.endpoint == address]
         self._open = [stream for stream in self._open if stream not in gone]
         for stream in gone:
@@ -240,7 +242,7 @@ class Streams:
             await ended(stream)
 
     async def expired(self, to: str) -> None:
-        """Wait until the newest stream by a route has ended by its deadline."""
+        """Wait until the newest stream by a route has exceeded its deadline."""
         await ended(self._taken(to, newest=True))
 
     async def cancel(self, to: str, *, newest: bool = False) -> None:
@@ -250,7 +252,7 @@ class Streams:
         await ended(open_call)
 
     async def lost(self, member: Member) -> int:
-        """Drop the connections of an endpoint; how many streams that ended."""
+        """Drop the connections of an endpoint; return the number of streams that this ended."""
         gone = [open_call for open_call in self._open if open_call.call.endpoint == member.address]
         self._open = [open_call for open_call in self._open if open_call not in gone]
         await member.kill()
@@ -281,16 +283,16 @@ class Streams:
 
 
 async def kept_open(world: World, number: int, *, to: str = "") -> PendingCalls:
-    """So many more calls that the backends have received, and do not answer."""
+    """Start `number` calls that the backends receive and leave open."""
     waiting = sum(1 for row in world.fleet.ledger.rpcs if row.ended_at is None)
     headers = [{**session, **KEPT_OPEN, TO: to} for session in world.sessions(number)]
     started = await world.start(headers, deadline=None)
-    await arrived(world, waiting + number, why="a request was made for each")
+    await arrived(world, waiting + number, why="the client started each of them")
     return started
 
 
 async def end(world: World) -> None:
-    """Have the backends end all calls that are open."""
+    """Make the backends end all open calls."""
     for row, rpc in enumerate(world.fleet.ledger.rpcs):
         if rpc.ended_at is None:
             world.fleet.end(row, grpc.StatusCode.INTERNAL)

@@ -30,7 +30,7 @@ from fake_control_plane import Kind
 Form = Literal["EDS", "aggregate", "LOGICAL_DNS"]
 
 STEPS = 3
-"""Where an update may lead: neither to where it was before, nor to where an odd one has led."""
+"""Number of places. A valid update leads neither to the current place nor to that of an odd one."""
 
 BESIDE = "beside"
 
@@ -39,27 +39,28 @@ GOOD: Mapping[Form, str] = {
     "aggregate": "A37-VALID-01",
     "LOGICAL_DNS": "A37-VALID-03",
 }
-"""The clause by which such a Cluster is accepted."""
+"""The clause that requires the client to accept such a Cluster."""
 
 NAMED = "A47-CDS-02"
-"""That of one with an xdstp name."""
+"""The clause for a Cluster with an xdstp name."""
 AFTERWARDS = "A37-VALID-29"
 UNCHANGED = "A46-NACK-03"
 
 
 class LiveCluster:
-    """A cluster to which requests go, and another, each of which updates lead from place to place.
+    """A cluster in use, and another one next to it; updates change their endpoints (places).
 
-    Every good update leads elsewhere than the one before, so that it is seen whether it is used. An
-    odd one is such a good one, changed: used by mistake, it is seen as well.
+    Each valid update leads to another place than the last one, so that requests show whether the
+    client uses it. An odd update is a valid one with a change, so requests show as well whether the
+    client uses it by mistake.
 
     Args:
-        world: of the scenario.
-        form: how the cluster finds its endpoints.
-        addresses: an endpoint for each place of the one, and of the other.
-        name: of the cluster.
-        leaves: how the names of clusters begin that it may be made of.
-        services: how the names of endpoints resources begin.
+        world: the scenario's world.
+        form: the type of the cluster.
+        addresses: an endpoint for each place of both clusters.
+        name: name of the cluster.
+        leaves: prefix of the names of underlying clusters.
+        services: prefix of the names of endpoints resources.
     """
 
     def __init__(
@@ -88,27 +89,28 @@ class LiveCluster:
 
     @classmethod
     async def begin(cls, world: World, form: Form, *, about: str = "", **names: str) -> LiveCluster:
-        """Have both serve.
+        """Serve both clusters, and wait until requests reach them.
 
         Args:
-            world: of the scenario.
-            form: of the cluster.
-            about: the clause by which it is accepted, if not by that on its form or its name.
-            names: as for the class.
+            world: the scenario's world.
+            form: the type of the cluster.
+            about: the clause that requires the client to accept it, instead of the one for its
+                form or name.
+            names: names and prefixes, as for the class.
 
         Raises:
-            ClientRefused, ClientStuck: they do not.
+            ResourceRejected, PreconditionTimeout: they do not serve.
         """
         made = cls(world, form, await world.addresses(2 * STEPS), **names)
         world.checks.turn_to(about or (NAMED if names else GOOD[form]))
         await world.serve(made.served())
         for of in (made.name, BESIDE):
-            why = "good Clusters were served"
+            why = "the Clusters are valid"
             await world.rounds.require(made.leads(of=of), partial(calls_to, world, of), why=why)
         return made
 
     def served(self, step: int = 0) -> XdsConfig:
-        """What is served so many updates from now: all places are there at any time."""
+        """Return the config after `step` more updates; it always has all places."""
         at = self._at + step
         both = (
             Cluster(name=self.name, discovery=self._discovery(at), policy=RoundRobin()),
@@ -118,7 +120,7 @@ class LiveCluster:
         return XdsConfig(clusters=(*both, *self._places), routes=routes)
 
     def leads(self, step: int = 0, of: str = "") -> AllServedBy:
-        """Calls at the place of the cluster, or of the other one, so many updates from now."""
+        """Expect calls at the place of this cluster (or of `of`) after `step` more updates."""
         return AllServedBy(self._place(self._at + step, of).addresses())
 
     def _place(self, at: int, of: str = "") -> Cluster:
@@ -135,16 +137,19 @@ class LiveCluster:
                 return place.discovery
 
     async def refused(self, odd: ClusterVariant, *unchanged: str) -> bool:
-        """Judge that an odd update is refused, and a good one beside it used; whether it was.
+        """Check that the client rejects an odd update, and uses a valid one in the same response.
 
         Args:
-            odd: the change.
-            unchanged: the clauses by which what was accepted before stays in use.
+            odd: the odd update.
+            unchanged: the clauses that require the last accepted version to stay in use.
+
+        Returns:
+            True if the client rejected it.
         """
         answer = await self._offer(odd, BESIDE)
         await self._check_answer(odd, answer, acked=False)
         if not answer.acked:
-            if self._waits_for_the_other:  # who does not use it is not waited for again
+            if self._waits_for_the_other:  # Wait once only for a client that does not use it.
                 calls = await self._until(self.leads(1, BESIDE), BESIDE)
                 self._waits_for_the_other = not calls.overdue
                 await self._world.check(UNCHANGED, calls, self._beside())
@@ -155,22 +160,21 @@ class LiveCluster:
         return not answer.acked
 
     async def refused_all(self, odds: Sequence[ClusterVariant], *unchanged: str) -> None:
-        """Judge that each of these is refused, one after the other.
+        """Check that the client rejects each of these updates, one after another.
 
         Raises:
-            ClientUnable: none was, so that nobody saw what a refusal leaves in use, which is judged
-                where one is: what took these has its verdicts, if it is held to them at all. Or all
-                are about what the client has not.
+            Unsupported: the client rejected none, so no verdict is possible on what stays in use
+                after a rejection. Or the client supports none of the features in question.
         """
         bench = self._world.checks
         own = [variant for variant in odds if bench.has(variant.clause)]
         if not own:
             bench.require(odds[0].clause)
         if not any([await self.refused(resource, *unchanged) for resource in own]):
-            raise Unsupported("the client refused no odd Cluster at all")
+            raise Unsupported("the client rejected none of the odd Clusters")
 
     async def taken(self, odd: ClusterVariant) -> None:
-        """Judge that an odd update is accepted and used."""
+        """Check that the client accepts and uses an odd update."""
         answer = await self._offer(odd)
         await self._check_answer(odd, answer, acked=True)
         if answer.acked:
@@ -179,18 +183,18 @@ class LiveCluster:
         await self._go_on(2, taken=answer.acked)
 
     async def asks_beside_clusters(self, clause: str) -> None:
-        """Judge that endpoints are asked for on the stream of the Clusters alone."""
+        """Check that the client requests endpoints only on the stream of the Clusters."""
         expected = SubscribesBesidesClusters()
         asked = await self._world.control.asked_until(expected)
         await self._check(clause, asked, expected)
 
     async def accepted(self, odd: ClusterVariant, then: str, *, case: str) -> None:
-        """Judge that an odd update is accepted, and report what becomes of requests.
+        """Check that the client accepts an odd update, and report the outcome of requests.
 
         Args:
-            odd: the change.
+            odd: the odd update.
             then: the clause on the requests.
-            case: which of several changes it is, in the report.
+            case: the name of this update in the report.
         """
         answer = await self._offer(odd)
         await self._check(odd.clause, answer, AckedOrNacked(acked=True))
@@ -215,13 +219,13 @@ class LiveCluster:
         used: bool,
         within: float = timing.APPLY,
     ) -> None:
-        """Report whether an odd update is refused, or taken and, if somebody asks, used.
+        """Report whether the client rejects an odd update, or accepts and perhaps uses it.
 
         Args:
-            odd: the change.
-            if_taken: the name of that choice.
-            used: whether it is looked at.
-            within: how long a good update after it may take to be used.
+            odd: the odd update.
+            if_taken: the name of the choice to accept it.
+            used: True if the choice includes that the client uses it.
+            within: seconds within which the client must use the next valid update.
         """
         answer = await self._offer(odd)
         seen: Observation = answer
@@ -234,7 +238,7 @@ class LiveCluster:
         await self._go_on(2, taken=answer.acked, within=within)
 
     async def perhaps_read(self, odd: RawClusterVariant) -> None:
-        """Report whether a large update is refused, or taken, or has the client end its stream."""
+        """Report whether the client accepts a large update, rejects it, or ends its stream."""
         self._world.checks.turn_to(odd.clause)
         changed = odd.of(self.served(1).get_cluster(self.name).resource())
         told = f"{self._told(self._at + 1)}, {odd}"
@@ -253,22 +257,24 @@ class LiveCluster:
         await self._go_on(2, taken=answer is not None and answer.acked)
 
     async def _offer(self, odd: ClusterVariant | RawClusterVariant, *others: str) -> Answer:
-        """Send the next update of the cluster, changed, and in one response with it of others."""
+        """Send the next update of the cluster in an odd form, with valid updates of `others`."""
         self._world.checks.turn_to(odd.clause)
         following = self.served(1)
         changed = odd.of(following.get_cluster(self.name).resource())
         beside = (following.get_cluster(name).resource() for name in others)
-        told = f"{self._told(self._at + 1)}, {odd}{'; and a good one beside it' * bool(others)}"
+        told = (
+            f"{self._told(self._at + 1)}, {odd}{'; and a valid update next to it' * bool(others)}"
+        )
         return await self._world.control.offer(Kind.CLUSTER, changed, *beside, told=told)
 
     def _told(self, at: int) -> str:
         return f"{self.name}, a cluster of {self._form} that leads to {self._place(at).name}"
 
     async def _go_on(self, steps: int, *, taken: bool, within: float = timing.APPLY) -> None:
-        """Have requests made, and then a good update used, whatever the client said of the odd one.
+        """Make requests, and check that the client uses a valid update after the odd one.
 
         Raises:
-            ClientStuck: it is not used, so that nothing can be said of further ones.
+            PreconditionTimeout: the client does not use it, so it is not judged by further updates.
         """
         if taken:
             await calls_to(self._world, self.name, deadline=timing.SEVERAL_MOMENTS)
@@ -281,9 +287,9 @@ class LiveCluster:
         await self._check(AFTERWARDS, calls, self.leads())
         if calls.overdue:
             self._world.checks.turn_to(AFTERWARDS)
-            said = "took" if taken else "refused"
+            did = "accepted" if taken else "rejected"
             raise PreconditionTimeout(
-                f"the client {said} an odd Cluster, and then uses no good one"
+                f"the client {did} an odd Cluster, and then did not use a valid one"
             )
 
     async def _until(
@@ -293,9 +299,9 @@ class LiveCluster:
         return await self._world.eventually(expected, calls, within=within)
 
     def _beside(self) -> dict[str, Expectation]:
-        """Calls to the other cluster, of which a good update came in a refused response.
+        """Expect calls to the other cluster after a valid update of it in a rejected response.
 
-        By Envoy it is used if the bad one kept the rules of its API, and is not if it broke them.
+        Envoy uses it only if the invalid resource kept the constraints of the API.
         """
         then, before = self.leads(1, BESIDE), self.leads(0, BESIDE)
         either = AllServedBy((*then.addresses, *before.addresses))
@@ -304,25 +310,28 @@ class LiveCluster:
         )
 
     async def _check_answer(self, odd: ClusterVariant, answer: Answer, *, acked: bool) -> None:
-        """Whether it is taken or refused, as most editions have it, or otherwise by some."""
+        """Check an ACK or a NACK; editions in `odd.otherwise` expect the opposite."""
         by = self._world.checks.by_edition(
             odd.clause, lambda edition: AckedOrNacked(acked=acked != (edition in odd.otherwise))
         )
         await self._world.check(odd.clause, answer, by)
 
     async def _check(self, clause: str, seen: Observation, expected: Expectation) -> None:
-        """Put a clause before the judge that every edition words to the same effect."""
+        """Check a clause that has the same effect in all editions."""
         await self._world.check(clause, seen, self._world.checks.alike(clause, expected))
 
 
 FEW = 8
-"""Localities that are told one by one."""
+"""The most localities that a description lists."""
 
 
 async def send_and_await_answer(
     world: World, served: XdsConfig, odd: ClusterVariant | RawClusterVariant
 ) -> Answer:
-    """What the client says to the cluster of `served` with this, as to the clause it is about."""
+    """Send a variant of the cluster of `served`; return the client's ACK or NACK.
+
+    From here on, an abort counts for the variant's clause.
+    """
     world.checks.turn_to(odd.clause)
     changed = odd.of(served.cluster())
     return await world.control.offer(Kind.CLUSTER, changed, told=f"{CLUSTER}, {odd}")
@@ -331,7 +340,7 @@ async def send_and_await_answer(
 async def send_endpoints_and_await_answer(
     world: World, served: XdsConfig, odd: ClusterVariant
 ) -> Answer:
-    """The same of the endpoints of that cluster."""
+    """Send a variant of the endpoints of the cluster of `served`; return the ACK or NACK."""
     world.checks.turn_to(odd.clause)
     changed = odd.of(served.endpoints())
     told = f"endpoints of {CLUSTER}, {odd}"
@@ -339,7 +348,7 @@ async def send_endpoints_and_await_answer(
 
 
 async def placed(world: World, served: XdsConfig, *localities: Locality) -> Answer:
-    """What the client says to other localities of the one cluster of `served`."""
+    """Send other localities of the cluster of `served`; return the client's ACK or NACK."""
     resource = served.with_localities(*localities).endpoints()
     told = "; ".join(map(str, localities[-FEW:]))
     if len(localities) > FEW:

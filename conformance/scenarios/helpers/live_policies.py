@@ -31,9 +31,9 @@ from fake_control_plane import Kind
 
 
 class BackgroundTraffic:
-    """Requests from before an update on.
+    """Requests from before an update until it is in use.
 
-    Those that see whether it is in use are looked at as well, so that none is missing in between.
+    They include the requests that check whether the update is in use, so that there is no gap.
     """
 
     def __init__(self, world: World, calls: PendingCalls, before: int) -> None:
@@ -43,41 +43,42 @@ class BackgroundTraffic:
 
     @classmethod
     async def begin(cls, world: World, headers: Sequence[Mapping[str, str]]) -> Self:
-        """Have one made after the other, with these headers."""
+        """Start requests with these headers, one after another."""
         before = len(world.calls.made)
         return cls(world, await world.start(headers, pace=timing.SOAK_PACE), before)
 
     async def over(self) -> Calls:
-        """All that were made since."""
+        """Wait until the requests have ended; return all requests since the start."""
         await self._calls.over()
         return self._world.calls.made_after(self._before)
 
 
 BEFORE = RingHash(minimum=200)
-"""By `lb_policy`, of a size that no update asks for."""
+"""The policy in `lb_policy` before an update; no update has this ring size."""
 
 ENDPOINTS, TURNS = 4, 5
-"""Each endpoint gets so many requests of one hash, if they go round. That turns are not drawn by
-lot is for another clause to say (A42-CDS-02), so they may be few: each update costs as much."""
+"""Number of endpoints, and of requests with one hash that each gets under ROUND_ROBIN. The number
+is small, because each update costs this many requests and A42-CDS-02 checks the rotation."""
 
 SAME = ({SESSION: "same"},)
 
 TWICE = 2
-"""So often each hash is met on a ring: else turns pass for one whose entries nobody can name."""
+"""Number of requests with each hash. With only one, ROUND_ROBIN would look like a ring with unknown
+keys."""
 
 MEANWHILE = 60
-"""Calls from before an update until well after its ACK: 0.3 s, of which the ACK takes a tenth."""
+"""Calls from before an update until well after its ACK: 0.3 s; the ACK takes 0.03 s."""
 
 
 class LivePolicy:
-    """A cluster of equal endpoints. Each update has another policy than what was in use before it.
+    """A cluster of equal endpoints. Each update has another policy than the one in use.
 
-    So it is seen whether the update is used: a ring by where requests of many hashes go, and turns
-    by one that keeps to one hash.
+    So requests show whether the client uses the update: a ring by the endpoints of many hashes, and
+    ROUND_ROBIN by the endpoints of one hash.
 
     Args:
-        world: of the scenario.
-        served: the cluster, and the route to it.
+        world: the scenario's world.
+        served: the config of the cluster and its route.
     """
 
     def __init__(self, world: World, served: XdsConfig) -> None:
@@ -87,14 +88,14 @@ class LivePolicy:
 
     @classmethod
     async def begin(cls, world: World, *, weights: Sequence[int] = (1,) * ENDPOINTS) -> LivePolicy:
-        """Have it serve, in turn.
+        """Serve the cluster with ROUND_ROBIN.
 
         Args:
-            world: of the scenario.
-            weights: of the endpoints.
+            world: the scenario's world.
+            weights: weights of the endpoints.
 
         Raises:
-            ClientRefused, ClientStuck: it does not.
+            ResourceRejected, PreconditionTimeout: the cluster does not serve.
         """
         addresses = await world.addresses(len(weights))
         served = weighted_locality(dict(zip(addresses, weights, strict=True)), policy=RoundRobin())
@@ -104,15 +105,15 @@ class LivePolicy:
         return live
 
     async def taken(self, odd: ClusterVariant, as_if: Policy, *, exactly: bool = False) -> None:
-        """Judge that an update is accepted, and used as `lb_policy` with this policy would be.
+        """Check that the client accepts an update, and balances as by `as_if` in `lb_policy`.
 
         Args:
-            odd: what the Cluster has besides.
-            as_if: the policy.
-            exactly: whether a ring is looked at entry by entry.
+            odd: the variant of the Cluster.
+            as_if: the expected policy.
+            exactly: True to check a ring entry by entry.
 
         Raises:
-            ClientStuck: another policy, which is to be in use before it, never is.
+            PreconditionTimeout: the client did not use another policy before the update.
         """
         if self._in_use is None or type(self._in_use) is type(as_if):
             await self._go_to(BEFORE if isinstance(as_if, RoundRobin) else RoundRobin())
@@ -134,7 +135,7 @@ class LivePolicy:
         return changed.matches_ring()
 
     async def _calls(self, policy: Policy, *, exactly: bool) -> Calls:
-        """What is to be judged, once the policy is in use."""
+        """Return the calls to check, once the policy is in use."""
         changed, call = self._served.with_policy(policy), self._world.call
         if isinstance(policy, RoundRobin):
             calls = partial(call, SAME * len(changed.addresses()) * TURNS, concurrency=1)
@@ -152,7 +153,7 @@ class LivePolicy:
 
     async def _require(self, policy: Policy) -> None:
         changed, call = self._served.with_policy(policy), self._world.call
-        why = f"a Cluster of {policy} was served"
+        why = f"a Cluster with {policy} was served"
         if isinstance(policy, RoundRobin):
             calls = partial(call, SAME * len(changed.addresses()), concurrency=1)
             await self._world.rounds.require(EachServesSome(changed.addresses()), calls, why=why)
@@ -162,17 +163,17 @@ class LivePolicy:
         self._in_use = policy
 
     async def _check(self, clause: str, seen: Observation, expected: Expectation) -> None:
-        """Put a clause before the judge that every edition words to the same effect."""
+        """Check a clause that has the same effect in all editions."""
         await self._world.check(clause, seen, self._world.checks.alike(clause, expected))
 
 
 async def requests_meanwhile(world: World) -> BackgroundTraffic:
-    """Requests that are made while an update is taken, and those that see it in use."""
+    """Start requests from before an update until it is in use."""
     return await BackgroundTraffic.begin(world, world.sessions(MEANWHILE))
 
 
 async def in_use(world: World, served: XdsConfig, as_if: Policy) -> tuple[Calls, Expectation]:
-    """Calls once the policy is in use, or time is up, and what they are to be."""
+    """Return calls once the policy is in use, or time is up, and the expectation for them."""
     expected: Expectation = EachServesSome(served.addresses())
     headers: Sequence[Mapping[str, str]] = SAME * ENOUGH_TO_DIFFER
     if isinstance(as_if, RingHash):
@@ -182,22 +183,22 @@ async def in_use(world: World, served: XdsConfig, as_if: Policy) -> tuple[Calls,
 
 
 SOME: Final = 8
-"""Calls that show where all of them go: none is drawn by lot."""
+"""Number of calls that show the endpoint of all calls, because the policy picks no random one."""
 
 Config = Mapping[str, Any]
 
 
 def custom(config: Config | None) -> str:
-    """An entry of the registered policy."""
+    """Return a list entry of the registered policy."""
     return typed_struct(f"{TYPE}/{TEST_POLICY}", config)
 
 
 class CustomCluster:
-    """A cluster in use. Each update has a config of its own, by which it is told.
+    """A cluster in use. Each update has a unique config, which identifies it.
 
     Args:
-        world: of a scenario that needs `custom_policy`.
-        served: the cluster, and the route to it.
+        world: the world of a scenario with the capability `custom_policy`.
+        served: the config of the cluster and its route.
     """
 
     def __init__(self, world: World, served: XdsConfig) -> None:
@@ -206,14 +207,14 @@ class CustomCluster:
 
     @classmethod
     async def begin(cls, world: World, *sizes: int) -> CustomCluster:
-        """Register the policy, and have a cluster serve that does not use it yet.
+        """Register the policy, and serve a cluster that does not use it yet.
 
         Args:
-            world: of the scenario.
-            sizes: of its localities, in endpoints.
+            world: the scenario's world.
+            sizes: number of endpoints of each locality.
 
         Raises:
-            ClientRefused, ClientStuck: it does not serve.
+            ResourceRejected, PreconditionTimeout: the cluster does not serve.
         """
         await world.policies.register()
         localities = [
@@ -227,35 +228,35 @@ class CustomCluster:
 
     @property
     def all_of_them(self) -> tuple[tuple[str, ...], ...]:
-        """The addresses of all localities in one group."""
+        """The addresses of all localities, in one group."""
         return (self.served.addresses(),)
 
     @property
     def by_locality(self) -> tuple[tuple[str, ...], ...]:
-        """The addresses of each locality by itself."""
+        """The addresses of each locality, as separate groups."""
         places = self.served.get_cluster().localities
         return tuple(tuple(endpoint.address for endpoint in place.endpoints) for place in places)
 
     async def offer(self, odd: ClusterVariant) -> bool:
-        """Judge that an update of the Cluster is accepted; whether it is."""
+        """Check that the client accepts an update of the Cluster; return whether it does."""
         answer = await send_and_await_answer(self._world, self.served, odd)
         await self._check(odd.clause, answer, AckedOrNacked(acked=True))
         return answer.acked
 
     async def refused(self, odd: ClusterVariant) -> None:
-        """Judge that an update of the Cluster is refused."""
+        """Check that the client rejects an update of the Cluster."""
         answer = await send_and_await_answer(self._world, self.served, odd)
         await self._check(odd.clause, answer, AckedOrNacked(acked=False))
 
     async def given(
         self, odd: ClusterVariant, config: Config, groups: Sequence[Sequence[str]] | None = None
     ) -> None:
-        """Judge that an update is accepted, and that instances are given its config.
+        """Check that the client accepts an update, and that policy instances get its config.
 
         Args:
-            odd: what the Cluster has besides.
-            config: as it is to arrive.
-            groups: of endpoints, with an instance each; None: all in one.
+            odd: the variant of the Cluster.
+            config: the config that instances must get.
+            groups: groups of endpoints with one instance each; None for one group of all.
         """
         if await self.offer(odd):
             expected = hands_on(config, groups or self.all_of_them)
@@ -265,10 +266,10 @@ class CustomCluster:
     async def require_given(
         self, config: Config, groups: Sequence[Sequence[str]] | None = None
     ) -> PolicyUpdates:
-        """Go on only when instances were given this config.
+        """Require that policy instances get this config.
 
         Raises:
-            ClientStuck: they were not in time.
+            PreconditionTimeout: they did not in time.
         """
         expected = hands_on(config, groups or self.all_of_them)
         seen = await self._world.policies.until(expected)
@@ -277,10 +278,10 @@ class CustomCluster:
         return seen
 
     async def require_picked(self, config: Config) -> tuple[str, ...]:
-        """The endpoints that all calls go to by this config.
+        """Return the endpoints that all calls reach by this config.
 
         Raises:
-            ClientStuck: it is not given, or they go elsewhere.
+            PreconditionTimeout: instances did not get the config, or calls did not follow it.
         """
         where = picked(await self.require_given(config), config)
         calls = partial(self._world.call, self._world.sessions(SOME))
@@ -288,7 +289,7 @@ class CustomCluster:
         return where
 
     async def picks(self, clause: str, config: Config, groups: Sequence[Sequence[str]]) -> Calls:
-        """Judge that calls go where this config says, of the endpoints as instances have them."""
+        """Check that calls reach the endpoint that this config picks, in each instance's order."""
         seen = await self.require_given(config, groups)
         where = AllServedBy(picked(seen, config))
         calls = partial(self._world.call, self._world.sessions(SOME))
@@ -297,22 +298,22 @@ class CustomCluster:
         return made
 
     async def place(self, *localities: Locality) -> None:
-        """Serve other endpoints; of the Cluster nothing changes."""
+        """Serve other endpoints without a change of the Cluster."""
         self.served = self.served.with_localities(*localities)
         await self._world.control.offer(Kind.ENDPOINTS, self.served.endpoints())
 
     async def _check(self, clause: str, seen: Any, expected: Expectation) -> None:
-        """Put a clause before the judge that every edition words to the same effect."""
+        """Check a clause that has the same effect in all editions."""
         await self._world.check(clause, seen, self._world.checks.alike(clause, expected))
 
 
 def hands_on(config: Config | None, groups: Sequence[Sequence[str]]) -> ConfigReceived:
-    """Those groups with that config."""
+    """Expect instances with these groups of endpoints and this config."""
     return ConfigReceived(json.dumps(config), tuple(map(tuple, groups)))
 
 
 def picked(seen: PolicyUpdates, config: Config) -> tuple[str, ...]:
-    """The endpoints that instances pick that have this config."""
+    """Return the endpoints that the instances with this config pick."""
     number, expected = int(config.get("endpoint", 0)), hands_on(config, ())
     return tuple(
         instance.endpoints[number % len(instance.endpoints)][0]

@@ -38,19 +38,19 @@ from test_servers import BackendMetrics
 from test_servers import DeadlinePassed as FleetDeadlinePassed
 
 NAMES = ("one", "one/a", "one/a/i")
-"""Localities told apart by region, zone and sub-zone."""
+"""Names of localities that differ in region, zone and sub-zone."""
 
 BEHAVIOR = "rpc-behavior"
-"""Has a backend end a request otherwise than well, or not at all."""
+"""The header that makes a backend fail a request or keep it open."""
 
 
 def balanced(served: XdsConfig, *, lossy: bool = False, ends_alike: bool = False) -> LoadMatches:
-    """Reports that balance with what the backends of these clusters counted.
+    """Expect reports that equal what the backends of these clusters counted.
 
     Args:
-        served: the clusters.
-        lossy: whether requests may have failed on their way.
-        ends_alike: whether only that a request has ended counts, not how.
+        served: the config with the clusters.
+        lossy: True if requests may have failed before they reached a backend.
+        ends_alike: True if successes and failures count together.
     """
     return LoadMatches(
         places={
@@ -81,7 +81,7 @@ OfSums = DropsReported | DropProportions | IssuedReported
 
 
 async def reported(world: World, *expectations: LoadMatches | OfSums) -> Loads:
-    """What was reported until now, once it fits one, or the next report has had its time."""
+    """Return all reported load once it fits an expectation, or the next report is overdue."""
 
     def fits_one(_: object) -> bool:
         return any(fits(expectation, loads(world, expectation)) for expectation in expectations)
@@ -91,30 +91,30 @@ async def reported(world: World, *expectations: LoadMatches | OfSums) -> Loads:
 
 
 async def next_report(world: World) -> None:
-    """Wait for one more report: what follows is in the one after.
+    """Wait for one more report, so that later requests are in the report after it.
 
     Raises:
-        ClientStuck: none came in time.
+        PreconditionTimeout: no report came in time.
     """
     known, within = len(world.plane.loads.rows), until_the_next(world)
     more = world.plane.reported(lambda said: len(said.rows) > known, deadline=within)
     if not await waits.came(more):
         raise PreconditionTimeout(
-            f"no load was reported for {within:g} s, though requests were made"
+            f"the client reported no load for {within:g} s, though it made requests"
         )
 
 
 def until_the_next(world: World) -> float:
-    """Seconds within which another report comes, if there is anything to tell."""
+    """Return the seconds within which the next report must come, if there is load."""
     asked_for = world.plane.script.loads.asked_for
     return timing.REPORTED + (asked_for.interval if asked_for else 0.0)
 
 
 def loads(world: World, expectation: LoadMatches | OfSums) -> Loads:
-    """What was reported until now, and what the backends counted until now.
+    """Return the load reported so far, and the requests that backends counted so far.
 
-    Where connections were lost, a call has succeeded only if the client says so, too: it may have
-    been answered in vain.
+    If connections were lost, a call counts as succeeded only if the client also reports success,
+    because a backend's response may have been lost.
     """
     looks = isinstance(expectation, DropProportions) or (
         isinstance(expectation, LoadMatches) and bool(expectation.lossy or expectation.drops)
@@ -158,15 +158,15 @@ def loads(world: World, expectation: LoadMatches | OfSums) -> Loads:
 
 
 def locality_name(locality: LocalityName) -> str:
-    """A locality's name, as oracles have it."""
+    """Return a locality's name in the form that oracles use."""
     return f"{locality.region}/{locality.zone}/{locality.sub_zone}".rstrip("/")
 
 
 async def arrived(world: World, count: int, *, why: str) -> None:
-    """Wait until the backends have received so many requests that they have not answered.
+    """Wait until `count` requests are in progress at the backends.
 
     Raises:
-        ClientStuck: they have not in time.
+        PreconditionTimeout: the backends did not receive them in time.
     """
     try:
         await world.fleet.ledger.wait(
@@ -179,7 +179,7 @@ async def arrived(world: World, count: int, *, why: str) -> None:
 def apart(
     members: Sequence[Member], names: Sequence[str] = NAMES, *, drops: Sequence[Drop] = ()
 ) -> XdsConfig:
-    """The endpoints in these localities by turns, their load reported."""
+    """Return a config with lrs_server, with the endpoints in these localities in turn."""
     turns = len(names)
     listed = [Endpoint(member.address) for member in members]
     return one_cluster(
@@ -191,7 +191,7 @@ def apart(
 
 
 async def two_clusters(world: World, *, is_other_reported: bool = False) -> XdsConfig:
-    """A reported cluster, and one beside it that gets the empty calls."""
+    """Return a config with a reported cluster, and another one that gets the calls of EMPTY."""
     here, there = [(Locality((Endpoint(address),)),) for address in await world.addresses(2)]
     other = one_cluster(
         there,
@@ -204,7 +204,7 @@ async def two_clusters(world: World, *, is_other_reported: bool = False) -> XdsC
 
 
 NAMED, OTHER, ANOTHER = "named", "other", "another"
-"""Localities of backends that tell named metrics, of such that do not, and one that comes later."""
+"""Localities: backends with named metrics, backends without, and one that an update adds."""
 
 TELLING: Final = {
     NAMED: (
@@ -224,17 +224,17 @@ TELLING: Final = {
         None,
     ),
 }
-"""What the backends of each tell, one of them nothing.
+"""The metrics that the backends of each locality send; one backend sends none.
 
 All values are sums of powers of two, so that they add up exactly in any order.
 """
 
 
 async def begin(world: World, *metrics: str) -> XdsConfig:
-    """Serve a cluster of such backends that lists these metrics, and make calls to each of them.
+    """Serve a cluster of these backends that lists these metrics; make calls to each backend.
 
     Raises:
-        ClientRefused, ClientStuck: it does not serve.
+        ResourceRejected, PreconditionTimeout: the cluster does not serve.
     """
     places = []
     for name, telling in TELLING.items():
@@ -246,12 +246,13 @@ async def begin(world: World, *metrics: str) -> XdsConfig:
     served = listing(served, *metrics)
     await world.serve(served)
     make_calls = partial(world.call, world.sessions(20))
-    await world.rounds.require(EachServesSome(served.addresses()), make_calls, why="they serve")
+    why = "all backends serve"
+    await world.rounds.require(EachServesSome(served.addresses()), make_calls, why=why)
     return served
 
 
 async def with_another(world: World, served: XdsConfig) -> XdsConfig:
-    """The same with one more locality, of a backend that tells named metrics."""
+    """Return the config with one more locality, of a backend with named metrics."""
     (member,) = await world.endpoints(1)
     member.set_metrics(TELLING[NAMED][0])
     another = Locality((Endpoint(member.address),), ANOTHER)
@@ -259,14 +260,14 @@ async def with_another(world: World, served: XdsConfig) -> XdsConfig:
 
 
 def listing(served: XdsConfig, *metrics: str) -> XdsConfig:
-    """The same, but the cluster lists these metrics."""
+    """Return the config with these metrics on the cluster's list."""
     return replace(served, clusters=(replace(served.get_cluster(), metrics=metrics),))
 
 
 def told_of(
     served: XdsConfig, listed: Sequence[str] | None, *, at: Sequence[str] = tuple(TELLING)
 ) -> MetricsReported:
-    """That reports tell these metrics of localities of the cluster; None: all that have names."""
+    """Expect reports of the listed metrics (None: all named metrics) for these localities."""
     places = balanced(served).places.items()
     return MetricsReported(
         places={address: place for address, place in places if place.locality in at},
@@ -275,7 +276,7 @@ def told_of(
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """From where on requests and reports are looked at."""
+    """The first request and the first report to check."""
 
     requests: int = 0
     reports: int = 0
@@ -285,14 +286,17 @@ EVERYTHING: Final = Mark()
 
 
 def mark(world: World) -> Mark:
-    """From now on; all requests until now have been reported."""
+    """Return a mark for now; the client must have reported all requests so far."""
     return Mark(len(world.fleet.ledger), len(world.plane.loads.rows))
 
 
 async def metrics(
     world: World, served: XdsConfig, *expected: MetricsReported, since: Mark = EVERYTHING
 ) -> Metrics:
-    """What was reported once all requests are, and one of these fits or another report was due."""
+    """Return the reported metrics once one of the expectations fits, or the next report is due.
+
+    Wait first until the client has reported all requests.
+    """
     await reported(world, balanced(served))
 
     def fits_one(_: object) -> bool:
@@ -303,7 +307,7 @@ async def metrics(
 
 
 def _told_since(world: World, since: Mark) -> Metrics:
-    """What the backends have told from then on, and what was reported of it."""
+    """Return the metrics that backends sent since the mark, and those that the client reported."""
     rows = world.fleet.ledger.rpcs[since.requests :]
     told = Counter((world.registry.address(row.endpoint), _key(row.metrics)) for row in rows)
     sums: dict[LoadKey, dict[Metric, Sum]] = {}
@@ -334,7 +338,7 @@ _Pairs = tuple[tuple[str, float], ...]
 
 
 def _key(told: BackendMetrics | None) -> tuple[_Pairs, _Pairs]:
-    """What of it may be reported."""
+    """Return the metrics that a client may report."""
     if told is None:
         return (), ()
     own = ((name, getattr(told, name)) for name in UTILIZATIONS)

@@ -1,4 +1,4 @@
-"""Load streams: what is said on them, report by report, and streams that are lost."""
+"""Observe load streams and their reports, and end load streams."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from fake_control_plane import (
 
 
 def ask(world: World, *clusters: str, interval: float = 1.0) -> None:
-    """Ask for the load of these clusters, or of all, on streams that are open and those to come."""
+    """Request the load of these clusters (by default of all) on current and later load streams."""
     world.plane.script.loads.ask(
         interval=interval, clusters=clusters or None, endpoint_granularity=True
     )
@@ -45,7 +45,7 @@ def load_reports(
     only: Collection[LoadRequest] | None = None,
     of: str | None = None,
 ) -> LoadReports:
-    """What was said on load streams; or of that only these reports, only of this cluster."""
+    """Return the reports on load streams; `only` and `of` select reports and a cluster."""
     events = world.plane.transcript.events[since:]
     said = (event for event in events if isinstance(event, LoadRequest)) if only is None else only
     return LoadReports(
@@ -56,7 +56,7 @@ def load_reports(
 
 
 async def load_stream(world: World) -> None:
-    """Go on when a load stream has begun, or has had its time: what it tells is judged."""
+    """Wait until a load stream has started, or time is up; a verdict follows in both cases."""
     await waits.watched(
         world.plane.transcript.wait(
             lambda event: isinstance(event, LoadRequest), deadline=timing.EVENT
@@ -67,7 +67,7 @@ async def load_stream(world: World) -> None:
 async def next_reports(
     world: World, count: int, *, since: int, of: str | None = None
 ) -> tuple[LoadRequest, ...]:
-    """So many reports that name a cluster, or any, from then on; fewer if their time is over."""
+    """Return the next `count` reports that have this cluster (or any); fewer if time is up."""
     return await _reports(
         world,
         count,
@@ -77,7 +77,7 @@ async def next_reports(
 
 
 async def reports_until(world: World, count: int, *, since: int) -> LoadReports:
-    """So many reports from then on, whatever they tell; fewer if their time is over."""
+    """Return the next `count` reports, with or without load; fewer if time is up."""
     told = await _reports(world, count, since=since, counts=lambda _: True)
     return load_reports(world, only=told)
 
@@ -99,12 +99,12 @@ async def _reports(
 
 
 async def lose_stream(world: World, lose: Callable[[], Awaitable[None]]) -> None:
-    """Have the load stream end, and go on when the client knows: it has tried to begin another.
+    """End the load stream, and wait until the client has tried to start another one.
 
-    That is refused, and so are all others until they are accepted.
+    The control plane refuses that stream and all later ones until `accept_streams`.
 
     Raises:
-        ClientStuck: it did not try in time.
+        PreconditionTimeout: the client did not try in time.
     """
     script, mark = world.plane.script, world.control.mark
     script.refuse_streams(service=Service.LRS)
@@ -114,13 +114,13 @@ async def lose_stream(world: World, lose: Callable[[], Awaitable[None]]) -> None
     )
     if not await waits.came(again):
         raise PreconditionTimeout(
-            f"no load stream was begun for {timing.AFTER_OUTAGE:g} s after the one before had "
-            f"ended, though a cluster in use names a load reporting server"
+            f"the client started no load stream within {timing.AFTER_OUTAGE:g} s after the last "
+            f"one had ended, though a cluster in use has an lrs_server"
         )
 
 
 async def stream_accepted(world: World, *, since: int) -> None:
-    """Go on when a load stream says something again, or all backoffs of before are over."""
+    """Wait for a request on a load stream, or until all earlier backoffs are over."""
     await waits.watched(
         world.plane.transcript.wait(
             lambda event: isinstance(event, LoadRequest), deadline=timing.AFTER_OUTAGE, since=since
@@ -129,12 +129,12 @@ async def stream_accepted(world: World, *, since: int) -> None:
 
 
 def accept_streams(world: World) -> None:
-    """Take load streams again."""
+    """Accept load streams again."""
     world.plane.script.accept_streams(Service.LRS)
 
 
 def ending(world: World, code: grpc.StatusCode) -> Callable[[], Awaitable[None]]:
-    """What ends the load stream with a status."""
+    """Return a function that ends the load stream with a status."""
 
     async def end() -> None:
         world.control.history.append(f"load streams ended with {code.name}")
@@ -154,7 +154,7 @@ def _is_ended_by_the_client(event: Event) -> bool:
 
 
 async def no_stream(world: World, *, since: int) -> None:
-    """Go on when the client has ended all load streams, or has had its time for that."""
+    """Wait until the client has ended all load streams, or time is up."""
     left: set[int] = set()
 
     def none_left(event: Event) -> bool:
@@ -171,7 +171,7 @@ async def no_stream(world: World, *, since: int) -> None:
 
 
 async def attempts_at_streams(world: World, count: int, *, since: int) -> Attempts:
-    """So many load streams that were begun from then on, as attempts; fewer if time is over."""
+    """Return the next `count` load streams of the client as attempts; fewer if time is up."""
     begun: list[Event] = []
 
     def enough(event: Event) -> bool:
@@ -188,7 +188,7 @@ async def attempts_at_streams(world: World, count: int, *, since: int) -> Attemp
 
 
 def newest_report(world: World) -> LoadReports:
-    """The last that told of anything, alone."""
+    """Return the last report that has a cluster."""
     events = reversed(world.plane.transcript.events)
     told = (event for event in events if isinstance(event, LoadRequest) and event.clusters)
     return load_reports(world, only=tuple(itertools.islice(told, 1)))

@@ -1,9 +1,9 @@
-"""Endpoints by priority, and localities by priority in a line of text.
+"""Arrange endpoints by priority, and describe the localities of each priority in a line of text.
 
-``a b:3 | c- d! E`` has a and b, of weight 3, in the first priority. In the second, c lists no
-endpoint, the health of that of d is bad, and that of E, as its name is in capitals, closes every
-connection. ``a!,b`` is a locality of two endpoints, called as the first is, of which that is in bad
-health. The same name is the same endpoint, and the same locality, in every line.
+In ``a b:3 | c- d! E`` the first priority has the localities a and b; b has weight 3. In the second
+priority, c has no endpoint, the endpoint of d is unhealthy, and the endpoint of E closes every
+connection, because its name is a capital letter. ``a!,b`` is a locality named a with two endpoints;
+the first is unhealthy. A name means the same endpoint and locality in every line.
 """
 
 from __future__ import annotations
@@ -34,37 +34,38 @@ from test_servers import BackendEndpoint as Member
 from test_servers import Close, Mode, Serve
 
 TO_TELL_A_QUARTER: Final = draws_needed(0.25, 0.5)
-"""Calls that tell a locality of a quarter from one of two equal ones."""
+"""Number of calls that distinguishes a locality's share of 1/4 from 1/2."""
 
 AT_LEAST: Final = 20
-"""Calls where all have to go to one: one of two that share them has these by a chance of 2^-20."""
+"""Number of calls that must all reach one endpoint. If two endpoints have equal shares, one of them
+gets all calls with a chance of about 2^-20."""
 
 ILL: Final = ("UNHEALTHY", "DRAINING", "TIMEOUT", "DEGRADED")
-"""What A27 has ignored, by turns."""
+"""Health statuses that a client must ignore by A27, used in turn."""
 
 _NAME: Final = re.compile(r"[A-Za-z]\d*")
 _PLACE: Final = re.compile(r"(?P<name>[A-Za-z]\d*)(:(?P<weight>\d+))?(?P<state>[-!+]?)")
 
 
 class LocalityEndpoint(msgspec.Struct, frozen=True):
-    """An endpoint of a locality as a line has it. The first has the locality's name and weight."""
+    """An endpoint of a locality in a line. The first has the locality's name and weight."""
 
     name: str
     weight: int = 1
     state: str = ""
-    """``-`` not listed; ``!`` in bad health; ``+`` said to be healthy."""
+    """``-``: not listed; ``!``: unhealthy; ``+``: HEALTHY."""
 
     @property
     def serves(self) -> bool:
-        """Whether requests may go there."""
+        """True if the endpoint may get requests."""
         return self.name.islower() and self.state in {"", "+"}
 
 
 def places(line: str) -> tuple[tuple[tuple[LocalityEndpoint, ...], ...], ...]:
-    """The endpoints of a line, priority by priority and locality by locality.
+    """Return the endpoints of a line, by priority and locality.
 
     Raises:
-        ValueError: it is no such line.
+        ValueError: the line is invalid.
     """
     return tuple(
         tuple(tuple(map(_place, locality.split(","))) for locality in priority.split())
@@ -75,12 +76,12 @@ def places(line: str) -> tuple[tuple[tuple[LocalityEndpoint, ...], ...], ...]:
 def _place(words: str) -> LocalityEndpoint:
     found = _PLACE.fullmatch(words)
     if found is None:
-        raise ValueError(f"{words!r} is no locality such as a, b:3, c- or d!.")
+        raise ValueError(f"{words!r} is not a locality: write it like a, b:3, c- or d!.")
     return LocalityEndpoint(found["name"], int(found["weight"] or 1), found["state"])
 
 
 def shares_of(line: str) -> dict[str, tuple[int, int]]:
-    """Who has which share of the requests, by name: the first priority that serves has them all."""
+    """Return the shares of requests by name; the first priority that serves gets all of them."""
     for priority in places(line):
         found = [
             (each[0].weight, [member.name for member in each if member.serves]) for each in priority
@@ -96,25 +97,25 @@ def shares_of(line: str) -> dict[str, tuple[int, int]]:
 
 
 class LocalityUpdates:
-    """The endpoints of the localities that some lines name."""
+    """The endpoints of the localities in several lines."""
 
     def __init__(self, members: dict[str, Member]) -> None:
         self._members = members
 
     @classmethod
     async def begin(cls, world: World, *lines: str) -> LocalityUpdates:
-        """An endpoint for each of them."""
+        """Start an endpoint for each name in these lines."""
         names = dict.fromkeys(name for line in lines for name in _NAME.findall(line))
         serving = iter(await world.endpoints(sum(map(str.islower, names))))
         closing = iter(await world.endpoints(sum(map(str.isupper, names)), mode=Close()))
         return cls({name: next(serving if name.islower() else closing) for name in names})
 
     def member(self, name: str) -> Member:
-        """The endpoint of the locality of this name."""
+        """Return the endpoint of this name."""
         return self._members[name]
 
     def served(self, line: str) -> XdsConfig:
-        """What EDS has."""
+        """Return the config of a line."""
         ill = itertools.cycle(ILL)
         return one_cluster(
             tuple(
@@ -137,23 +138,24 @@ class LocalityUpdates:
         return Endpoint(self._members[place.name].address, health=health)
 
     def wanted(self, line: str) -> Expectation:
-        """Where requests go."""
+        """Return the expectation for requests under a line."""
         shares = {self._members[name].address: share for name, share in shares_of(line).items()}
         if len(shares) == 1:
             return AllServedBy(tuple(shares))
         return Proportions(shares) if shares else EndsWith("UNAVAILABLE")
 
     def below(self, line: str) -> list[Member]:
-        """The endpoints of the priorities below the first that serves."""
+        """Return the endpoints of the priorities below the first one that serves."""
         priorities = [[member for each in priority for member in each] for priority in places(line)]
         lower = itertools.dropwhile(lambda each: not any(p.serves for p in each), priorities)
         return [self._members[member.name] for each in [*lower][1:] for member in each]
 
     async def check(self, world: World, clause: str, line: str) -> None:
-        """Judge where requests go by this line; of several localities each has to have some first.
+        """Check that requests follow a line.
 
-        So many calls are made that a right client misses none of them but by a false alarm. More
-        tell unlike weights from equal ones.
+        If several localities serve, each must get some requests first. The number of calls is such
+        that a conforming client misses a locality only by a false alarm. Unequal weights need more
+        calls, to distinguish them from equal ones.
         """
         shares = shares_of(line).values()
         draws = draws_to_meet_all([each / total for each, total in shares])
@@ -174,7 +176,7 @@ class LocalityUpdates:
 
 
 async def check_lines(world: World, clause: str, lines: Sequence[str]) -> LocalityUpdates:
-    """Serve these lines one after the other, and judge where requests go by each."""
+    """Serve these lines one after another, and check that requests follow each."""
     made = await LocalityUpdates.begin(world, *lines)
     for line in lines:
         await world.serve(made.served(line))
@@ -183,18 +185,18 @@ async def check_lines(world: World, clause: str, lines: Sequence[str]) -> Locali
 
 
 async def check_below(world: World, clause: str, made: LocalityUpdates, line: str) -> None:
-    """Judge that nobody has connected to the priorities below the one in use."""
-    quiet = await world.attempts.quiet(*made.below(line), why="requests at a priority above")
+    """Check that the client has not connected to the priorities below the one in use."""
+    quiet = await world.attempts.quiet(*made.below(line), why="a higher priority serves requests")
     await world.check(clause, quiet, NoAttempts())
 
 
 async def endpoints(world: World, *modes: Mode) -> list[Member]:
-    """An endpoint for each of these modes of its gate."""
+    """Start an endpoint for each of these modes."""
     return [(await world.endpoints(1, mode=mode))[0] for mode in modes]
 
 
 async def fail(*members: Member) -> list[str]:
-    """Have endpoints that serve close their connections, and each new one; their addresses."""
+    """Make endpoints close their connections and each new one; return their addresses."""
     for member in members:
         await member.set_mode(Close())
         await member.kill()
@@ -202,12 +204,12 @@ async def fail(*members: Member) -> list[str]:
 
 
 async def serve_again(world: World, members: Sequence[Member]) -> None:
-    """Have endpoints that failed serve, and wait until one of them is tried: backoff comes first.
+    """Make failed endpoints serve, and wait until the client tries one, after its backoff.
 
     Raises:
-        ClientStuck: none was in time.
+        PreconditionTimeout: the client tried none in time.
     """
-    before = len(world.fleet.ledger.attempts)  # one may be tried as soon as its mode has changed
+    before = len(world.fleet.ledger.attempts)  # An attempt may come as soon as a mode has changed.
     for member in members:
         await member.set_mode(Serve())
     await world.attempts.require_one(
@@ -220,24 +222,24 @@ def ranked(
     policy: Policy = RingHash(),  # noqa: B008 - frozen
     is_reported: bool = False,
 ) -> XdsConfig:
-    """For each priority one locality of equal endpoints."""
+    """Return a config with one locality of equal endpoints for each priority."""
     localities = tuple(map(tier, range(len(priorities)), priorities))
     return one_cluster(localities, policy=policy, is_reported=is_reported)
 
 
 async def check_kept(world: World, used: Member, *, since: float) -> None:
-    """Judge that an update that leaves an endpoint as it was leaves its connection, too (A61).
+    """Check that an endpoint that an update does not change keeps its connection (A61).
 
     Args:
-        world: of the scenario.
-        used: the endpoint, which has been connected.
-        since: before the update.
+        world: the scenario's world.
+        used: the endpoint, which was connected before the update.
+        since: a time before the update.
     """
     by = {"A42": AttemptCount(least={used.address: 1}), "A61": AttemptCount()}
     await world.check("A42-SUB-14", world.attempts.seen(used, since=since), by)
 
 
 def tier(priority: int, members: Sequence[Member]) -> Locality:
-    """One locality of equal endpoints, of this priority."""
+    """Return one locality of equal endpoints, of this priority."""
     listed = tuple(Endpoint(member.address) for member in members)
     return Locality(listed, name=f"locality-{priority}", priority=priority)

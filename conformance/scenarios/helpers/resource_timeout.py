@@ -1,4 +1,4 @@
-"""Requests that wait for what is never sent, and the time until it is known to be missing."""
+"""Make requests wait for resources that are never sent, and check the time until they end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ THE_WHOLE_TIME: Final = Duration(
 
 
 async def waiting_for_all(world: World, kind: Kind, lacks: XdsConfig) -> dict[str, PendingCalls]:
-    """Requests to each root, once the client has asked for all that there is of this kind."""
+    """Start requests to each root; wait until the client has subscribed to all of this kind."""
     await world.serve(lacks)
     roots = [name for route in lacks.routes for name in route.targets()]
     waiting = {root: await started(world, root) for root in roots}
@@ -36,13 +36,13 @@ TWICE_THE_TIME: Final = replace(
     least=timing.LONG_ABSENCE - timing.ABSENCE_EARLY,
     most=timing.LONG_ABSENCE + timing.APPLY,
 )
-"""That of A88."""
+"""The time of A88."""
 
 
 async def started(
     world: World, root: str, *, deadline: float = timing.AFTER_ABSENCE
 ) -> PendingCalls:
-    """Requests to it that wait until all is known."""
+    """Start requests to a root that wait until the missing resources are known to be missing."""
     return await world.start([{TO: root}] * 3, deadline=deadline)
 
 
@@ -56,22 +56,22 @@ async def check_time(
     time: Duration = THE_WHOLE_TIME,
     beyond: int = 0,
 ) -> None:
-    """Whether none of these requests ended too early, and all ended in time.
+    """Check that none of these requests ended too early or too late.
 
     Args:
-        world: of the scenario.
-        kind: of what is missing.
-        missing: what is, by name.
+        world: the scenario's world.
+        kind: kind of the missing resources.
+        missing: names of the missing resources.
         waited: requests that have ended.
-        clause: that is judged.
-        time: that it has.
-        beyond: the number of the last stream that does not count.
+        clause: the clause to check.
+        time: the expected duration.
+        beyond: number of the last stream that does not count.
     """
     asked = world.control.first_asked(kind, *missing, beyond=beyond)
     ended = [end for wait in waited for _, end in wait.spans.values()]
     for which, choose in (("first", min), ("last", max)):
         took = world.clock.elapsed(
-            f"the {which} request for what is never sent",
+            f"the {which} request for a resource that is never sent",
             world.clock.at(choose(asked)),
             f"the {which} end of a call",
             choose(ended),

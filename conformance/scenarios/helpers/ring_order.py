@@ -1,4 +1,4 @@
-"""Bring the endpoints into given states, in the order in which a request meets them."""
+"""Arrange endpoints in the ring order of a request, and bring them into given states."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from test_servers import Close, Hold, Mode, Serve
 
 
 async def serve_before_requests(world: World, served: XdsConfig) -> None:
-    """Have the client take this in without any request for it.
+    """Make the client apply a config without any request to it.
 
-    It came with another cluster, to which a request was made, and which is left out then. So no
-    request can meet a route that is there before its cluster, as happens where both are new.
+    The config first comes together with another cluster, which gets a request and is then removed.
+    So no request can match a route before its cluster came, which may happen if both are new.
 
     Raises:
-        ClientRefused, ClientSilent: as they say.
+        ResourceRejected, NoAckOrNack: the client did not accept the config.
     """
     other = single_locality(await world.addresses(1), name="other", path=EMPTY)
     await world.serve(merge(served, other))
@@ -44,11 +44,11 @@ async def serve_before_requests(world: World, served: XdsConfig) -> None:
 
 
 LARGE: Final = RingHash(minimum=2048)
-"""A ring on which every order of five endpoints begins somewhere: that one of their 120 does not
-has a chance of 120 x (119 / 120)^2050, below 1e-5."""
+"""A ring on which every order of five endpoints occurs. The chance that one of the 120 orders does
+not is 120 x (119 / 120)^2050, below 1e-5."""
 
 TRIES: Final = 1000
-"""Values that are good on one of the rings that a client may have: nearly each is on all."""
+"""The most values to try. A value that fits one of the client's possible rings usually fits all."""
 
 MODES: Final[dict[State, Mode]] = {
     "READY": Serve(),
@@ -56,7 +56,7 @@ MODES: Final[dict[State, Mode]] = {
     "CONNECTING": Hold(),
     "TRANSIENT_FAILURE": Close(),
 }
-"""What an endpoint's gate does so that the endpoint is, or would be, in a state."""
+"""The mode that brings an endpoint into a state, or would do so."""
 
 
 async def ring_order(
@@ -68,16 +68,16 @@ async def ring_order(
     routes: Sequence[Route] = (Route(BY_SESSION),),
     unasked: bool = False,
 ) -> RingOrder:
-    """Serve one locality of so many endpoints, in the order in which a request meets them.
+    """Serve one locality of `count` endpoints; return them in the ring order of a request.
 
     Args:
-        world: the scenario's.
-        count: how many; of more than five some orders may not be on the ring.
+        world: the scenario's world.
+        count: number of endpoints; with more than five, some orders may not occur on the ring.
         beside: further localities, such as those of a lower priority.
-        ring: the policy.
-        weights: of the endpoints; unset, if none is given.
-        routes: the last one hashes the session, unless the policy does.
-        unasked: whether the client is to know of them before any request.
+        ring: the LB policy.
+        weights: weights of the endpoints; unset by default.
+        routes: the routes; the last one hashes the session, unless the policy does.
+        unasked: True if the client must have the endpoints before any request.
     """
     members = await world.endpoints(count)
     listed: dict[str, int | None] = dict.fromkeys(member.address for member in members)
@@ -91,10 +91,9 @@ async def ring_order(
 
 
 class RingOrder:
-    """What a request meets: `walk[0]` first, then `walk[1]`, and so on.
+    """The endpoints in the ring order of a request: first `order[0]`, then `order[1]`, and so on.
 
-    The order is that of the client's own ring, computed by the key format that its manifest states
-    or that a calibration has found.
+    The order is that of the client's ring, by the key format in its manifest or from calibration.
     """
 
     def __init__(
@@ -126,11 +125,11 @@ class RingOrder:
         return len(self._members)
 
     def beginning_with(self, *members: Member, entries: int = 1) -> Headers:
-        """The headers of a request that meets these endpoints first, in this order.
+        """Return the headers of a request whose ring order starts with these endpoints.
 
         Args:
-            members: the endpoints.
-            entries: how many entries of the first of them it meets before another one, at least.
+            members: the endpoints, in order.
+            entries: the least number of entries of the first endpoint before another endpoint.
         """
         order = tuple(member.address for member in members)
         for _ in range(TRIES):
@@ -142,37 +141,37 @@ class RingOrder:
             ):
                 return {SESSION: value}
         raise NoSuchValueError(
-            f"None of {TRIES} values meets {', '.join(order)} first on all of the rings that the "
-            "client may have."
+            f"None of {TRIES} values reaches {', '.join(order)} first on all rings that the client "
+            "may have."
         )
 
     def at_an_entry_of(self, member: Member) -> Headers:
-        """The headers of a request with the hash of an entry of this endpoint.
+        """Return the headers of a request with the hash of an entry of this endpoint.
 
-        Who looks for the entry in a wrong way, such as for one that is greater, meets another one.
+        A client with a wrong search, such as for a strictly greater entry, finds another endpoint.
         """
         return {SESSION: value_of_an_entry(self._rings, member.address)}
 
     def at_the_end(self) -> list[tuple[str, Headers]]:
-        """The endpoint of the ring's last entry, and headers that have the hash of that entry.
+        """Return the endpoints of the ring's last entries, with headers that hash onto them.
 
-        A client that compares hashes as signed numbers has its last entry elsewhere: both.
+        A client that compares hashes as signed numbers has another last entry; both are returned.
         """
         last = {ring.keys[-1]: ring.addresses[ring.owners[-1]] for ring in self._rings}
         return [(address, {SESSION: key}) for key, address in last.items()]
 
     def around(self) -> tuple[str, ...]:
-        """Every endpoint, in the order in which the ring has them from its lowest hash on."""
+        """Return every endpoint, in ring order from the lowest hash."""
         return self._rings[0].preference(0)
 
     def turns(self, count: int) -> tuple[str, ...]:
-        """The endpoints of the ring's first entries, each once for all its entries in a row."""
+        """Return the endpoints of the ring's first entries, once for consecutive entries."""
         ring = self._rings[0]
         owners = (owner for owner, _ in groupby(ring.owners))
         return tuple(ring.addresses[owner] for owner in islice(owners, count))
 
     def without(self, *members: Member) -> XdsConfig:
-        """What is served, without these endpoints."""
+        """Return the config without these endpoints."""
         gone = {member.address for member in members}
         return self.served.with_localities(
             *(
@@ -186,14 +185,14 @@ class RingOrder:
     # States
 
     async def arrange(self, *states: State) -> None:
-        """Bring each endpoint into its state, those that are to be IDLE by leaving them alone.
+        """Bring each endpoint into its state.
 
-        An endpoint is left IDLE, and stays so, only beside one that is READY: else the policy
-        connects it on its own account.
+        An endpoint is IDLE if no request picks it. It stays IDLE only if another endpoint is READY;
+        otherwise the policy connects it proactively.
 
         Raises:
-            ClientStuck, ClientStrayed: the client did not get there.
-            ClientUnable: for this client the gates of the fleet cannot do it.
+            PreconditionTimeout, WrongOutcome: the client did not reach these states.
+            Unsupported: the backends cannot cause these states for this client.
         """
         await self.set_modes(*(MODES[state] for state in states))
         by_state: dict[State, list[Member]] = {state: [] for state in MODES}
@@ -208,10 +207,10 @@ class RingOrder:
             await self.make_connecting(member)
 
     async def set_modes(self, *modes: Mode) -> None:
-        """Have each endpoint's gate do this.
+        """Set the mode of each endpoint.
 
         Raises:
-            ClientUnable: for this client the gates of the fleet cannot do what they are to.
+            Unsupported: the backends cannot do this for this client.
         """
         if not (self._can_be_held or all(isinstance(mode, Serve) for mode in modes)):
             await self._world.preconditions.handshakes()
@@ -220,43 +219,44 @@ class RingOrder:
             await member.set_mode(mode)
 
     async def make_ready(self, member: Member) -> None:
-        """Have an endpoint that serves connected, by a request that picks it.
+        """Connect an endpoint that serves, by a request that picks it.
 
         Raises:
-            ClientStuck, ClientStrayed: the request was not served there.
+            PreconditionTimeout, WrongOutcome: the endpoint did not serve the request.
         """
         request = self.beginning_with(member)
         (call,) = await self._world.call([request], deadline=timing.COLD_CALL)
         _served_by(member, call, f"a request that picks {member.address}, which serves,")
 
     async def make_failed(self, member: Member, *beside: Member) -> None:
-        """Have an endpoint whose gate closes connections tried, by a request that picks it.
+        """Make the client try an endpoint that closes connections, by a request that picks it.
 
         Args:
             member: the endpoint.
-            beside: the READY endpoint that the request meets next, if there is one: that it is
-                served there tells that the client knows of the failure.
+            beside: the READY endpoint that is next in ring order, if any. It serves the request
+                once the client has noticed the failure.
 
         Raises:
-            ClientStuck, ClientStrayed: it was not tried, or the request not served.
+            PreconditionTimeout, WrongOutcome: the client did not try the endpoint, or the request
+                was not served.
         """
         before = len(member.attempts)
         if not beside and before and isinstance(member.attempts[-1].mode, Close):
-            return  # a request for another endpoint went on to it, or the policy did
+            return  # A request for another endpoint tried it, or the policy did.
         started = await self._world.start([self.beginning_with(member, *beside)])
         await self._world.attempts.require_count(member, before + 1, why="a request picked it")
         if not beside:
             return
         (call,) = await started.over()
         next_one = beside[0]
-        met = f"{member.address}, failed and whose second, {next_one.address}, is connected"
-        _served_by(next_one, call, f"a request whose first endpoint, {met}")
+        states = f"{member.address}, has failed and whose second, {next_one.address}, is READY,"
+        _served_by(next_one, call, f"a request whose first endpoint, {states}")
 
     async def make_connecting(self, member: Member) -> None:
-        """Have an endpoint whose gate is silent tried, by a request that picks it, if need be.
+        """Make the client try an endpoint that does not answer, by a request if necessary.
 
         Raises:
-            ClientStuck: it was not tried.
+            PreconditionTimeout: the client did not try it.
         """
         if not any(attempt.closed_at is None for attempt in member.attempts):
             before = len(member.attempts)
@@ -268,11 +268,11 @@ class RingOrder:
     async def check(
         self, clause: str, *states: State, request: Headers | None = None, calls: int = 5
     ) -> Calls:
-        """Put what becomes of the request before the judge, the endpoints being in these states.
+        """Check the outcome of requests while the endpoints are in these states.
 
-        Where none is READY the calls are repeated until they fare as the client's own edition says,
-        or time is up: what failed at a gate is known to the client a little later. Beside one that
-        is, the endpoints are known to have failed; and others may be IDLE, which a call changes.
+        If none is READY, the calls are repeated until they match the client's edition or time is
+        up, because the client notices failures a little later. If one is READY, the client has
+        noticed them already; others may be IDLE, and repeated calls would change that.
         """
         walk = self.in_states(*states)
         expected = self._world.checks.by_edition(
@@ -290,9 +290,9 @@ class RingOrder:
         return seen
 
     async def check_connecting(self, clause: str, *states: State) -> None:
-        """Put before the judge which IDLE endpoints the request has connected, and which not.
+        """Check which IDLE endpoints a request connects.
 
-        One is READY, so that the policy connects none on its own account.
+        One endpoint is READY, so that the policy connects none proactively.
         """
         walk = self.in_states(*states)
         expected = self._world.checks.by_edition(
@@ -303,18 +303,18 @@ class RingOrder:
         seen = await self._world.attempts.until(self._world.checks.own(clause, expected), *idle)
         if behind := idle[1:]:
             await self._world.attempts.quiet_from_now(
-                *behind, why="the request met an IDLE one before"
+                *behind, why="an IDLE endpoint comes before them in ring order"
             )
             seen = self._world.attempts.seen(*idle)
         await self._world.check(clause, seen, expected)
 
     def in_states(self, *states: State) -> tuple[tuple[str, State], ...]:
-        """The walk as expectations have it: each address, with its state."""
+        """Return each address with its state, in ring order."""
         return tuple(zip((endpoint.address for endpoint in self), states, strict=True))
 
 
 def picker_of(edition: str) -> PickerEdition:
-    """Whose picker holds by the wording of an edition."""
+    """Return the edition of the picker that a client of this edition has."""
     return "A61" if edition == "A61" else "A42"
 
 

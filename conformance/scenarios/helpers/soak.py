@@ -1,4 +1,4 @@
-"""Random faults and updates while requests are made: planned as values, then carried out."""
+"""Plan random faults and updates as values, and carry them out during requests."""
 
 from __future__ import annotations
 
@@ -23,66 +23,68 @@ from test_servers import BackendEndpoint as Member
 from test_servers import Close, Hold, Mode, Serve, Stall
 
 CALM: Final = round(1.5 * timing.MOMENTS / timing.SOAK_PACE)
-"""Requests after a storm in which nothing is done: what fails in the last third has no excuse."""
+"""Number of requests without an action after a storm; no fault explains failures in the last
+third."""
 
 TURNS, KILLS = 10, 4
-"""How many of each are in a storm."""
+"""Number of mode changes and of kills in a storm."""
 
 LIST: Final = 100
-"""Requests from one change of the list to the next, nearly all of them after the last kill between
-the two: by then hardly an endpoint is IDLE. A client that cannot take one away while a request has
-it connected is shown as such by endpoint_list.many_come_and_go, and lives through this."""
+"""Number of requests between two changes of the list, nearly all of them after the last kill. By
+then hardly any endpoint is IDLE. A client that crashes when an update removes an endpoint during a
+connection attempt survives this; endpoint_list.many_come_and_go exposes it."""
 
 KILL: Final = 10
-"""Requests behind a change of the list in which connections are dropped."""
+"""Number of requests after a change of the list during which connections are dropped."""
 
 MOST_SILENT: Final = 2
-"""Endpoints that are silent at once: requests go on ending, by which time is told."""
+"""The most endpoints that are silent at once: requests must keep ending, because actions depend on
+their number."""
 
 SMALL, LARGE = RingHash(minimum=64), RingHash()
 RINGS: Final = (SMALL, LARGE)
-"""One of them is in each storm, beside ROUND_ROBIN; and one in each calm, by turns."""
+"""Each storm has one of them and ROUND_ROBIN; calms use them in turn."""
 
 STORM: Final = 3 * LIST
-"""Requests in which endpoints fail."""
+"""Number of requests during which endpoints fail."""
 
 SILENT: Final = (Stall, Hold)
 LOCALITIES: Final = ("one", "two", "three")
 
 
 class ModeChange(msgspec.Struct, frozen=True):
-    """An endpoint's gate behaves so from now on."""
+    """An endpoint changes its mode."""
 
     member: int
     mode: Mode
 
 
 class Kill(msgspec.Struct, frozen=True):
-    """An endpoint's connections are dropped."""
+    """An endpoint drops its connections."""
 
     member: int
 
 
 class ListChange(msgspec.Struct, frozen=True):
-    """An update: these endpoints and this policy."""
+    """An update of the endpoints and the policy."""
 
     members: tuple[int, ...]
     policy: RingHash | RoundRobin
 
 
 class SoakAction(msgspec.Struct, frozen=True):
-    """What is done once so many requests have ended."""
+    """An action to take once `after` requests have ended."""
 
     after: int
     what: ModeChange | Kill | ListChange
 
 
 def plan(rng: random.Random, *, members: int, requests: int) -> tuple[SoakAction, ...]:
-    """Storms, in which endpoints fail and lists change, and calms.
+    """Plan storms, in which endpoints fail and lists change, and calms between them.
 
-    The first endpoint is always on the list and always serves, but that its connections may be
-    dropped: so a request that ends neither well nor by a fault has been forgotten. Nothing fails
-    before the first request has ended: those that a client is tried with beforehand must be served.
+    The first endpoint is always listed and always serves, except that it may drop its connections.
+    So if no fault explains a failed request, the client has lost that request. Nothing fails before
+    the first request has ended, because the first requests must be served.
     """
     deeds = [SoakAction(0, ListChange(tuple(range(members)), SMALL))]
     for number, begin in enumerate(range(0, requests, STORM + CALM)):
@@ -111,7 +113,7 @@ def plan(rng: random.Random, *, members: int, requests: int) -> tuple[SoakAction
 
 
 def _turn(rng: random.Random, modes: Sequence[Mode]) -> ModeChange:
-    """Another mode for an endpoint that is not the first."""
+    """Return another mode for an endpoint other than the first."""
     member = rng.randrange(1, len(modes))
     silent = sum(isinstance(mode, SILENT) for mode in modes)
     choices: list[Mode] = [Serve(), Close()]
@@ -121,13 +123,13 @@ def _turn(rng: random.Random, modes: Sequence[Mode]) -> ModeChange:
 
 
 def _change(rng: random.Random, members: int, policy: RingHash | RoundRobin) -> ListChange:
-    """The first endpoint and some of the others, but never all."""
+    """Return a list of the first endpoint and some of the others, never all."""
     others = rng.sample(range(1, members), rng.randrange(2, members - 1))
     return ListChange((0, *sorted(others)), policy)
 
 
 class Soak:
-    """A plan carried out."""
+    """Carries out a plan."""
 
     def __init__(self, world: World, members: Sequence[Member]) -> None:
         self._world = world
@@ -137,7 +139,7 @@ class Soak:
         self._lasting: dict[int, Fault] = {}
 
     def served(self, change: ListChange) -> XdsConfig:
-        """What is served by a change: the endpoints of each locality are always the same."""
+        """Return the config of a change; an endpoint never changes its locality."""
         turns = len(LOCALITIES)
         places = (
             Locality(
@@ -152,15 +154,17 @@ class Soak:
         )
 
     async def run(self, deeds: Sequence[SoakAction], *, requests: int) -> SoakCourse:
-        """Make the requests, do each deed when its time has come, and tell what came of it.
+        """Make the requests, take each action in its turn, and return the course of both.
 
         Raises:
-            ClientStuck: the requests took too long.
+            PreconditionTimeout: the requests took too long.
         """
         world = self._world
         due = deque(deeds)
         await self._do_all(due, ended=0)
-        await world.require_served(world.sessions(CONCURRENCY))  # a client is slow at first
+        await world.require_served(
+            world.sessions(CONCURRENCY)
+        )  # The first requests of a client are slow.
         started = await world.start(
             world.sessions(requests), pace=timing.SOAK_PACE, deadline=timing.SOAK_CALL
         )
@@ -169,7 +173,7 @@ class Soak:
         calls = await started.over()
         if not is_done:
             raise PreconditionTimeout(
-                f"{requests} requests, one each {timing.SOAK_PACE:g} s, had not ended after "
+                f"{requests} requests, one every {timing.SOAK_PACE:g} s, had not ended after "
                 f"{longest:g} s"
             )
         spans = started.spans
@@ -196,12 +200,12 @@ class Soak:
         )
 
     async def _carry_out(self, due: deque[SoakAction], started: PendingCalls) -> None:
-        """Do each deed when its time has come, until all requests have ended."""
+        """Take each action in its turn, until all requests have ended."""
         async for ended in started.ends():
             await self._do_all(due, ended=ended)
 
     async def _do_all(self, due: deque[SoakAction], *, ended: int) -> None:
-        """Do what is to be done once so many requests have ended."""
+        """Take the actions that are due once `ended` requests have ended."""
         while due and due[0].after <= ended:
             match due.popleft().what:
                 case ListChange() as change:
@@ -219,7 +223,7 @@ class Soak:
         self._listings.append(Listing(addresses=served.addresses(), began=began, ended=math.inf))
 
     async def _turn(self, member: int, mode: Mode) -> None:
-        """Have a gate behave otherwise; who is stalled would stay so for good, and is dropped."""
+        """Change the mode of an endpoint; drop stalled connections, which would stay stalled."""
         endpoint, began = self._members[member], self._world.now
         was_stalled = isinstance(endpoint.mode, Stall)
         await endpoint.set_mode(mode)

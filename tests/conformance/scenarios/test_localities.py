@@ -19,7 +19,7 @@ def test_places() -> None:
 
 @pytest.mark.parametrize("line", ["ab", "a,", "a:", "a?", "a:-1", ":3", "a-!"])
 def test_no_place(line: str) -> None:
-    with pytest.raises(ValueError, match="is no locality"):
+    with pytest.raises(ValueError, match="is not a locality"):
         places(line)
 
 
