@@ -197,6 +197,22 @@ async def test_long_calls(world: World) -> None:
     await long.over()
 
 
+@scenario("A27-LRS-08", seconds=1.5, waits=True)
+async def test_first_report(world: World) -> None:
+    """No load was collected before the scenario began: the cluster was unknown then."""
+    await world.serve(apart(await world.endpoints(3)))
+    await world.require_served(world.sessions(20))
+    told = await next_reports(world, 1, since=0, of=CLUSTER)
+    if not told:
+        raise PreconditionTimeout("no load was reported, though requests were made")
+    began, until = "the scenario's begin", "the first load report"
+    took = world.clock.elapsed(began, 0.0, until, world.clock.at(told[0].at))
+    covered = sum(of.interval for of in told[0].clusters if of.cluster == CLUSTER)
+    said = replace(took, until=f"{until}, as it tells", seconds=covered)
+    at_most = Duration(most=took.seconds + timing.REPORT_JITTER, allowance=timing.BELIEVED)
+    await world.check("A27-LRS-08", said, at_most)
+
+
 async def check_times(world: World, told: Sequence[LoadRequest]) -> None:
     """Check that reports keep the server's interval, and state the time that they cover.
 

@@ -186,10 +186,10 @@ async def test_terminal_with_result_after_others(world: World) -> None:
         await world.check(clause, third, OneEndpoint())
 
 
-# Envoy has no channel id; of the gRPC clients, all but Rust can watch.
-@scenario("A42-HASH-13", needs=("watch",))
+@scenario("A42-HASH-13")
 async def test_terminal_on_the_channel_id(world: World) -> None:
     """A terminal channel id policy ends the list."""
+    world.checks.require("A42-CHAN-01")
     await world.plain_ring(TERMINAL_CHANNEL, A)
     await world.check("A42-HASH-13", await varying(world, "a"), OneEndpoint())
 

@@ -1,5 +1,6 @@
 """Mutants of the clauses in lrs.toml."""
 
+import time
 from collections.abc import Callable, Collection
 
 from msgspec.structs import replace
@@ -165,6 +166,12 @@ time_since_the_beginning_told = Mutant(
     clause="A27-LRS-08",
     broken="each report tells the time since the client began",
     xds={"told_time": lambda _since, _asked, begun: begun},
+)
+
+since_the_epoch = Mutant(
+    clause="A27-LRS-08",
+    broken="the first report of a cluster states the seconds since 1970",
+    xds={"told_time": lambda since, _asked, begun: time.time() if since == begun else since},
 )
 
 # Numbers.
