@@ -280,11 +280,20 @@ def _of(difference: ClauseDifference, head: Run) -> tuple[str, ...]:
 def _shows(difference: ClauseDifference, scenario: str) -> Callable[[ClauseSummary], bool]:
     """Return whether a run of a scenario shows what the change showed, and its base did not."""
     if difference.kind is Kind.BROKEN:
-        return lambda told: told.verdict in BAD
+        return _is_bad
     if difference.kind is Kind.FIXED:
-        return lambda told: told.verdict not in BAD
+        return lambda told: not _is_bad(told)
     now = difference.scenarios[scenario].new
     return lambda told: told == now
+
+
+def _is_bad(told: ClauseSummary) -> bool:
+    """Return whether a scenario, alone, showed a failure.
+
+    If one cause ends several scenarios, such as a crash of the client, one clause fails and the
+    others are blocked. In another run another clause may be the one that fails.
+    """
+    return told.verdict in BAD or told.reason is Reason.BLOCKED
 
 
 def _rates(

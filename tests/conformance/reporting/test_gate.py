@@ -92,6 +92,18 @@ def test_a_clause_that_another_failure_hides_is_no_difference() -> None:
     assert [change.clause for change in compared([PASS, other], [FAIL, hidden]).changes] == [CLAUSE]
 
 
+def test_a_clause_that_another_failure_hides_alone_is_broken_all_the_same() -> None:
+    """A client that crashes fails one clause of those that run again, and blocks the others."""
+    hidden = msgspec.structs.replace(SKIP, reason=Reason.BLOCKED, blocked_by=OTHER)
+    good, bad, alone = run(PASS), run(FAIL), run(hidden)
+    found = compared([PASS], [FAIL], on_base=[good], on_head=[alone])
+    assert found.exit is Exit.DEVIATES
+    assert "repeated alone: in 1 of 1, on the base in 0 of 1" in f"{found.changes[0]}"
+    assert unclear(good, bad, [shown(good)], [shown(alone)]) == ()
+    mended = compared([FAIL], [PASS], on_base=[alone], on_head=[good])
+    assert "repeated alone: in 1 of 1, on the base in 0 of 1" in f"{mended.changes[0]}"
+
+
 def test_a_race_is_told_as_a_rate() -> None:
     good, bad = run(PASS), run(FAIL)
     often = compared([PASS], [FAIL], on_head=[*[bad] * 9, good], on_base=[good] * 10)
