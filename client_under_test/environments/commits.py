@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import shutil
 import subprocess
@@ -46,10 +47,26 @@ def named(checkout: Path, name: str) -> Commit:
     words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     found = git(checkout, *words)
     if not found:
+        near = _near(checkout, name)
+        hint = f"did you mean {near}? Else name" if near else "name"
         raise UnfitSource(
-            f"{checkout} has no commit {name}: name a branch, tag or hash that it has, or fetch it"
+            f"{checkout} has no commit {name}: {hint} a branch, tag or hash of it, or fetch it"
         )
     return _commit(git(checkout, "log", "-1", "--format=%H %s", found) or found)
+
+
+def _near(checkout: Path, name: str) -> str:
+    """Return the branch or tag that a user may mean: that of another remote, or a similar one."""
+    listed = git(
+        checkout, "for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/remotes"
+    )
+    branches = (listed or "").splitlines()
+    branch = name.rpartition("/")[2]
+    for other in branches:
+        if branch == other.rpartition("/")[2]:
+            return other
+    tags = (git(checkout, "tag", "--list") or "").splitlines()
+    return next(iter(difflib.get_close_matches(name, [*branches, *tags], n=1)), "")
 
 
 def between(checkout: Path, good: str, bad: str) -> tuple[Commit, ...]:

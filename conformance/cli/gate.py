@@ -21,6 +21,7 @@ from client_under_test.manifests.version_ranges import is_version
 from conformance.cli.failures import Failure, client_trouble, require_machine
 from conformance.cli.invocation import conditions, running_options, suite_variables
 from conformance.cli.lookup import found_client
+from conformance.cli.options import absolute
 from conformance.cli.run_clients import baselines
 from conformance.cli.session import RunOptions, Session
 from conformance.judging.verdicts import Verdict
@@ -138,7 +139,7 @@ def _base(client: Client, named: str, options: RunOptions) -> Base:
         if is_version(named):
             return Base(client=msgspec.structs.replace(client, version=named))
         if path.exists():
-            return Base(client=client.built_from(path.absolute(), label="base"))
+            return Base(client=client.built_from(absolute(path), label="base"))
         if options.source:
             commits.named(options.source, named)  # says what is wrong with it
     raise Failure(

@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -102,7 +103,16 @@ def source(_: click.Context, option: click.Parameter, path: Path | None) -> Path
     """Return the absolute path of existing sources."""
     if path is not None and not path.exists():
         raise click.BadParameter(f"there is no {path}", param=option)
-    return None if path is None else path.absolute()
+    return None if path is None else absolute(path)
+
+
+def absolute(path: Path) -> Path:
+    """Return the absolute path of something that is there, without `..` where that is the same."""
+    plain = Path(os.path.normpath(path.absolute()))
+    with suppress(OSError):
+        if plain.samefile(path):
+            return plain
+    return path.absolute()
 
 
 def demanded_clauses(grfc: str, known: Catalogue) -> tuple[str, ...]:

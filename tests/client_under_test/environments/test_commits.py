@@ -67,6 +67,24 @@ def test_names_of_no_commit(checkout: Path, name: str) -> None:
         commits.named(checkout, name)
 
 
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("origin/main", "main"),
+        ("master", "upstream/master"),
+        ("v1.85.0", "v1.85.1"),
+        ("0.9.0-x", ""),
+    ],
+)
+def test_a_name_that_a_user_may_mean(name: str, near: str, checkout: Path) -> None:
+    git(checkout, "tag", "v1.85.1")
+    git(checkout, "update-ref", "refs/remotes/upstream/master", "HEAD")
+    with pytest.raises(UnfitSource) as refused:
+        commits.named(checkout, name)
+    hint = f"did you mean {near}? Else name" if near else "name"
+    assert f"has no commit {name}: {hint} a branch, tag or hash" in str(refused.value)
+
+
 def test_what_is_no_range(checkout: Path, tmp_path: Path) -> None:
     with pytest.raises(UnfitSource, match=r"three is no ancestor of one in .*: name the older one"):
         commits.between(checkout, "three", "one")

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from conformance.cli.commands import main
+from conformance.cli.options import absolute
 
 COMPILED = str(Path(__file__).parents[2] / "adapters" / "compiled")
 CLAUSE = "A42-RING-05"
@@ -112,6 +113,19 @@ async def test_a_checkout_that_nobody_may_write_to(xdspec: Any, library: Path) -
     assert ended.code == 0, ended.said
     assert ended.out.splitlines()[-1].startswith(f"compiled 1.7.0 ({link}, sha256 ")
     assert names(library) == {"large", "ring", "version"}
+
+
+def test_a_path_is_shown_as_people_write_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But behind a link to elsewhere, `..` is another folder."""
+    for name in ("here", "library", "elsewhere/inner", "elsewhere/library"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere" / "inner")
+    monkeypatch.chdir(tmp_path / "here")
+    assert absolute(Path("../library")) == tmp_path / "library"
+    behind = absolute(Path("../link/../library"))
+    assert behind.samefile(tmp_path / "elsewhere" / "library")
 
 
 @pytest.mark.slow
