@@ -7,7 +7,7 @@ by itself counts, and the two cannot be judged otherwise.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Final
 
 from client_under_test.environments.identity import SHORT
@@ -48,8 +48,9 @@ def merged(named: Sequence[Named], catalogue: Catalogue) -> Report:
     _are_all(ordered)
     _are_alike([(name, _left(report)) for name, report in ordered])
     reports = [report for _, report in ordered]
+    days = {report.provenance.started: _day(name, report) for name, report in ordered}
     first = min((report.provenance for report in reports), key=lambda origin: origin.started)
-    today = datetime.fromisoformat(first.started).date()
+    today = days[first.started]
     runs = []
     for client in _clients(ordered):
         several = {name: _run_of(report, client) for name, report in ordered}
@@ -86,6 +87,20 @@ def merged(named: Sequence[Named], catalogue: Catalogue) -> Report:
             for name, report in ordered
         ),
     )
+
+
+def _day(name: str, report: Report) -> date:
+    """Return the day on which a run started.
+
+    Raises:
+        BadReport: the report has no such time.
+    """
+    try:
+        return datetime.fromisoformat(report.provenance.started).date()
+    except ValueError:
+        raise BadReport(
+            f"{name}: provenance.started is {report.provenance.started[:LONGEST]!r}, not a time"
+        ) from None
 
 
 def is_strict(named: Sequence[Named]) -> bool:

@@ -73,6 +73,9 @@ MIXED: dict[str, Callable[[Report], Report]] = {
         shard, suite=msgspec.structs.replace(shard.provenance.suite, content="aa")
     ),
     "different catalogue: ": lambda shard: with_origin(shard, catalogue="0"),
+    "2.json: provenance.started is 'soon', not a time": lambda shard: with_origin(
+        shard, started="soon"
+    ),
     "different seed: 1 in 1.json, 2 in 2.json": lambda shard: with_origin(shard, seed=2),
     "different version of grpcio: ": lambda shard: with_origin(
         shard, dependencies={**shard.provenance.dependencies, "grpcio": "1.0.0"}
