@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 from typing import Final
@@ -13,15 +12,12 @@ from client_under_test.contract.exceptions import BuildFailed, NoSuchVersion
 from client_under_test.environments import installer
 from client_under_test.environments.identity import Identity
 from client_under_test.environments.places import work_folder
+from client_under_test.environments.sources import output_of
 from client_under_test.manifests.clients import Client
 from client_under_test.manifests.version_ranges import is_version
-from client_under_test.supervision import guarded
 
 PRE_RELEASE: Final = "pre"
 """The newest version of a Python distribution, be it a pre-release."""
-
-# Lines of a registry's client that are quoted.
-_LAST_WORDS: Final = 5
 
 
 class Resolved(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,22 +53,13 @@ def resolved(client: Client) -> tuple[Client, Identity]:
         "cache": work_folder(client.name, client.folder),
         "python": sys.executable,
     }
-    done = subprocess.run(
-        guarded(*(part.format(**places) for part in refs.resolve)),
-        check=False,
-        capture_output=True,
-        stdin=subprocess.DEVNULL,
-        encoding="utf-8",
-        errors="replace",
-        cwd="/",
-    )
-    if done.returncode != 0:
-        words = " ".join(done.stderr.strip().splitlines()[-_LAST_WORDS:])
+    printed, words = output_of(refs.resolve, places)
+    if printed is None:
         raise NoSuchVersion(
             f"{client.ref} is not {refs.of}: {words}\nclient {client.name}: {_instead(client)}"
         )
     try:
-        found = msgspec.json.decode(done.stdout, type=Resolved)
+        found = msgspec.json.decode(printed, type=Resolved)
     except msgspec.MsgspecError as wrong:
         raise BuildFailed(
             f"client {client.name} resolves {client.ref} to nothing: {wrong}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +17,7 @@ from client_under_test.manifests.clients import Client
 from client_under_test.manifests.version_ranges import is_version, is_within
 from client_under_test.supervision import guarded
 
-# Lines of an inspection that are quoted.
+# Lines of a failed program that are quoted.
 _LAST_WORDS: Final = 5
 
 
@@ -56,6 +57,25 @@ def tree_of(path: Path) -> str:
         raise UnfitSource(f"{trouble.filename} cannot be read: {trouble.strerror}") from trouble
 
 
+def output_of(command: Sequence[str], places: Mapping[str, object]) -> tuple[str | None, str]:
+    """Run a program that a manifest names, with its places filled in.
+
+    Returns:
+        What it printed, or None if it failed; then the end of what it wrote to standard error.
+    """
+    done = subprocess.run(
+        guarded(*(part.format(**places) for part in command)),
+        check=False,
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        encoding="utf-8",
+        errors="replace",
+        cwd="/",
+    )
+    words = " ".join(done.stderr.strip().splitlines()[-_LAST_WORDS:])
+    return (None if done.returncode else done.stdout), words
+
+
 def version_of(client: Client) -> str:
     """Return the version of a client's sources, as the library says it.
 
@@ -66,20 +86,11 @@ def version_of(client: Client) -> str:
     assert stated is not None, "a client without it has no source"
     assert stated.inspect is not None, "a rule of the manifest"
     places = {"folder": client.folder, "source": path, "python": sys.executable}
-    done = subprocess.run(
-        guarded(*(part.format(**places) for part in stated.inspect)),
-        check=False,
-        capture_output=True,
-        stdin=subprocess.DEVNULL,
-        encoding="utf-8",
-        errors="replace",
-        cwd="/",
-    )
-    if done.returncode != 0:
-        words = " ".join(done.stderr.strip().splitlines()[-_LAST_WORDS:])
+    printed, words = output_of(stated.inspect, places)
+    if printed is None:
         raise UnfitSource(f"{path} is not {stated.of}: {words}")
     try:
-        version = msgspec.json.decode(done.stdout, type=Inspected).version
+        version = msgspec.json.decode(printed, type=Inspected).version
     except msgspec.MsgspecError as wrong:
         raise BuildFailed(
             f"the inspection of {path} printed no object with a version: {wrong}"

@@ -324,8 +324,9 @@ def rejudge(folder: Path) -> int:
     version of the suite judge what was recorded.
     """
     from conformance.judging import evidence  # noqa: PLC0415
+    from conformance.reporting.build_run import build_run  # noqa: PLC0415
     from conformance.reporting.failure_texts import decision_lines  # noqa: PLC0415
-    from conformance.reporting.report import ClientId, build_run, exit_of  # noqa: PLC0415
+    from conformance.reporting.report import ClientId, exit_of  # noqa: PLC0415
 
     known = catalogue()
     try:

@@ -26,7 +26,7 @@ from conformance.cli.run_clients import baselines
 from conformance.cli.session import RunOptions, Session
 from conformance.judging.verdicts import Verdict
 from conformance.reporting import gate as gates
-from conformance.reporting import gate_junit, report
+from conformance.reporting import gate_texts, report
 from conformance.reporting.baseline import Entry
 from conformance.reporting.gate import Gate, Shown
 from conformance.reporting.provenance import suite
@@ -108,14 +108,14 @@ def gate(
         return found
     compared, run = found
     if wish.json_path:
-        gates.write_json(compared, wish.json_path)
+        gate_texts.write_json(compared, wish.json_path)
     if wish.junit_path:
-        gate_junit.write(compared, wish.junit_path)
+        gate_texts.write_junit(compared, wish.junit_path)
     if wish.markdown:
-        for line in gates.markdown(compared):
+        for line in gate_texts.markdown(compared):
             echo(line)
     else:
-        for line in gates.lines(compared, run, catalogue, run.repeat):
+        for line in gate_texts.lines(compared, run, catalogue, run.repeat):
             echo(line)
     return compared.exit
 

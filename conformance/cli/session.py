@@ -32,6 +32,7 @@ from conformance.judging import causes
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import console, junit, report
 from conformance.reporting.baseline import Entry, applying
+from conformance.reporting.build_run import build_run
 from conformance.reporting.live import Live, patience
 from conformance.reporting.provenance import provenance
 from conformance.reporting.report import ClientId, Exit, NotRun, Report, Run
@@ -291,7 +292,7 @@ class Session:
     ) -> None:
         options, client = self._options, subject.prepared
         folder, entries = self._folder(client), self._known(client)
-        made = report.build_run(
+        made = build_run(
             ran.records,
             self._catalogue,
             client=ClientId(client.client.name, client.version, client.client.variant, client.told),

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal
 
 import msgspec
@@ -14,11 +12,9 @@ import msgspec
 from conformance.judging.verdicts import BAD, PRECEDENCE, ClauseResult, Reason, Verdict
 from conformance.reporting.clause_summary import ClauseSummary, Kind, by_scenario
 from conformance.reporting.diff import ClauseDifference, clause_differences
-from conformance.reporting.failure_groups import Group, groups, listed
-from conformance.reporting.markdown import code, escaped
+from conformance.reporting.outcome import counted
 from conformance.reporting.rates import BY_CHANCE, Rate, p_value
 from conformance.reporting.report import Exit, Run, is_fatal
-from conformance.runner import files
 from conformance.spec.catalogue import Catalogue, Strength
 
 ALONE: Final = 10
@@ -120,7 +116,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
         words = self._conclusion
         if not self.left_out:
             return words
-        return f"{words} (--quick left {_counted(len(self.left_out))} out)"
+        return f"{words} (--quick left {counted(len(self.left_out), 'clause')} out)"
 
     @property
     def _conclusion(self) -> str:
@@ -129,16 +125,12 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
             return "no clause was judged"
         if not self.broken:
             return "this change breaks nothing"
-        words = f"this change breaks {_counted(len(self.broken))}"
+        words = f"this change breaks {counted(len(self.broken), 'clause')}"
         if fatal == len(self.broken):
             return words
         return (
             f"{words}, of which {fatal or 'none'} {'fails' if fatal < PLURAL else 'fail'} the gate"
         )
-
-
-def _counted(clauses: int) -> str:
-    return "1 clause" if clauses == 1 else f"{clauses} clauses"
 
 
 def suspects(base: Run, head: Run) -> tuple[str, ...]:
@@ -240,13 +232,14 @@ def _differences(base: Run, head: Run) -> Sequence[ClauseDifference]:
     order = [*Kind]
     found = [
         difference
-        for difference in clause_differences(_unexpected(base), _unexpected(head))
+        for difference in clause_differences(without_baseline(base), without_baseline(head))
         if not (_is_blocked(head, difference.clause) or _is_blocked(base, difference.clause))
     ]
     return sorted(found, key=lambda difference: order.index(difference.kind))
 
 
-def _unexpected(run: Run) -> Run:
+def without_baseline(run: Run) -> Run:
+    """Return a run in which no failure is expected."""
     clauses = {
         name: msgspec.structs.replace(clause, expected=False)
         for name, clause in run.clauses.items()
@@ -370,118 +363,7 @@ def _closes(difference: ClauseDifference, result: ClauseResult | None, *, strict
 def shown(run: Run) -> Shown:
     """Return what a run showed, by scenario and clause."""
     found: dict[str, dict[str, ClauseSummary]] = {}
-    for clause, scenarios in by_scenario(_unexpected(run).scenarios).items():
+    for clause, scenarios in by_scenario(without_baseline(run).scenarios).items():
         for scenario, told in scenarios.items():
             found.setdefault(scenario, {})[clause] = told
     return found
-
-
-# For people.
-
-
-def lines(found: Gate, head: Run, catalogue: Catalogue, repeat: str) -> Iterator[str]:
-    """Return the result of the comparison, in about one screen.
-
-    Args:
-        found: what was compared.
-        head: the run of the change.
-        catalogue: the clauses.
-        repeat: the beginning of the command that runs one scenario of the change again.
-    """
-    yield f"change  {found.head}"
-    yield f"base    {found.base}"
-    yield from _broken_lines(found, head, catalogue, repeat)
-    for title, changes in _others(found):
-        yield f"\n{title}"
-        for change in changes:
-            yield f"  {change.clause:14} {change.title} [{change.strength.value}]: {change}"
-    if found.mended:
-        yield "\nremove from expected.toml once this is merged"
-        yield from (f"  {change}" for change in found.mended)
-    yield f"\nunchanged: {_unchanged(found)}"
-    if found.left_out:
-        yield f"left out by --quick: {listed(found.left_out, NAMED)}"
-    yield found.last_word
-
-
-def _others(found: Gate) -> Iterator[tuple[str, tuple[Change, ...]]]:
-    left = [change for change in found.changes if change not in found.broken]
-    for title, kind in (
-        ("mended", Kind.FIXED),
-        ("changed", Kind.CHANGED),
-        ("judged for the first time", Kind.NEW),
-        ("not judged any more", Kind.GONE),
-    ):
-        if changes := tuple(
-            change for change in left if change.kind is kind and not change.is_luck
-        ):
-            yield title, changes
-    if lucky := tuple(change for change in left if change.is_luck):
-        yield f"not counted, because chance may explain it (p > {BY_CHANCE})", lucky
-
-
-def _unchanged(found: Gate) -> str:
-    counts = [
-        f"{count} {verdict.value}" + (f" ({found.known} known)" if verdict is Verdict.FAIL else "")
-        for verdict, count in found.unchanged.items()
-        if count
-    ]
-    return ", ".join(counts) or "nothing"
-
-
-def _broken_lines(found: Gate, head: Run, catalogue: Catalogue, repeat: str) -> Iterator[str]:
-    """Describe what is broken, those clauses together that fail in the same way."""
-    left = {change.clause: change for change in found.broken}
-    if left:
-        yield f"\nbroken  {_counted(len(left))}"
-    for group in groups(_unexpected(head), catalogue):
-        own = [left.pop(clause) for clause in group.clauses if clause in left]
-        if own:
-            yield from _group_lines(own, group, repeat)
-    for change in left.values():
-        yield f"  {change.clause}  {change.title} [{change.strength.value}]: {change}"
-
-
-def _group_lines(own: Sequence[Change], group: Group, repeat: str) -> Iterator[str]:
-    first, *others = own
-    place = next(
-        occurrence for occurrence in group.places if occurrence.decision.clause == first.clause
-    )
-    yield f"  {first.clause}  {first.title} [{first.strength.value}]"
-    yield f"    {first}"
-    for name, text in (
-        ("expected", place.decision.wanted),
-        ("observed", place.decision.saw),
-        ("differs", place.decision.differs),
-    ):
-        if text:
-            yield f"    {name:8}  {text}".replace("\n", f"\n{'':14}")
-    yield f"    repeat    {repeat} --scenario {shlex.quote(place.scenario.id)}"
-    if others:
-        yield f"    likewise  {listed([change.clause for change in others], NAMED)}"
-
-
-def markdown(found: Gate) -> Iterator[str]:
-    """Return the same as a comment on a pull request."""
-    yield f"### xdspec: {found.last_word}"
-    yield ""
-    yield f"{escaped(found.head)} against {escaped(found.base)}; unchanged: {_unchanged(found)}"
-    sections = [("broken", found.broken), *_others(found)]
-    for title, changes in sections:
-        if not changes:
-            continue
-        yield from ("", f"**{title}**", "", "| clause | | | scenarios |", "|---|---|---|---|")
-        for change in changes:
-            cells = (f"{change.clause} [{change.strength.value}]", change.title, f"{change}")
-            scenarios = "<br>".join(code(name, in_cell=True) for name in change.scenarios[:NAMED])
-            yield f"| {' | '.join(escaped(cell) for cell in cells)} | {scenarios} |"
-    if found.mended:
-        yield from ("", "Remove from expected.toml once this is merged:", "")
-        yield from (f"- {escaped(change)}" for change in found.mended)
-    if found.left_out:
-        yield from ("", f"Left out by {code('--quick')}: {listed(found.left_out, NAMED)}")
-
-
-def write_json(found: Gate, path: Path) -> None:
-    """Write it for programs."""
-    files.write_json(path, found)

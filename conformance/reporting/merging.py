@@ -11,14 +11,8 @@ from datetime import date, datetime
 from typing import Any, Final
 
 from client_under_test.environments.identity import SHORT
-from conformance.reporting.report import (
-    BadReport,
-    ClientId,
-    Report,
-    Run,
-    Source,
-    build_run,
-)
+from conformance.reporting.build_run import build_run
+from conformance.reporting.report import BadReport, ClientId, Report, Run, Source
 from conformance.reporting.shard_report import ShardReport
 from conformance.runner.sharding import plan_of
 from conformance.spec.catalogue import Catalogue

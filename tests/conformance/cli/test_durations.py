@@ -11,7 +11,8 @@ from conformance.cli.failures import Failure
 from conformance.cli.sharding import durations_of, given, read_durations
 from conformance.judging.evidence import JudgedClient
 from conformance.judging.verdicts import Decision, Verdict
-from conformance.reporting.report import ClientId, Run, build_run
+from conformance.reporting.build_run import build_run
+from conformance.reporting.report import ClientId, Run
 from conformance.runner.selection import Selection
 from conformance.spec.catalogue import load
 from tests.conformance.reporting import sample_reports

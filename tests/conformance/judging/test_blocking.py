@@ -20,8 +20,9 @@ from conformance.judging.verdicts import Cause, Check, Reason, Verdict
 from conformance.mutation.results import DeclaredMutant, MutantResult, result_of
 from conformance.reporting import console, junit, live
 from conformance.reporting.baseline import Entry
+from conformance.reporting.build_run import build_run
 from conformance.reporting.provenance import provenance
-from conformance.reporting.report import ClientId, Exit, Report, Run, build_run, exit_of
+from conformance.reporting.report import ClientId, Exit, Report, Run, exit_of
 from conformance.spec.catalogue import load
 
 CATALOGUE = load()

@@ -9,8 +9,9 @@ import msgspec
 
 from conformance.judging.evidence import JudgedClient, Record
 from conformance.judging.verdicts import Decision, Reason, Verdict
+from conformance.reporting.build_run import build_run
 from conformance.reporting.provenance import Suite, provenance
-from conformance.reporting.report import ClientId, NotRun, Report, Run, build_run
+from conformance.reporting.report import ClientId, NotRun, Report, Run
 from conformance.spec.catalogue import load
 
 

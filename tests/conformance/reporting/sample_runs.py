@@ -8,7 +8,8 @@ from typing import Any
 from conformance.judging.evidence import JudgedClient, Record
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting.baseline import Entry
-from conformance.reporting.report import ClientId, Run, build_run
+from conformance.reporting.build_run import build_run
+from conformance.reporting.report import ClientId, Run
 from conformance.spec.catalogue import Catalogue, load
 
 CATALOGUE: Catalogue = load()

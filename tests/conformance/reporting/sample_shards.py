@@ -10,12 +10,8 @@ import msgspec
 from conformance.judging.evidence import JudgedClient, Record, Trouble
 from conformance.judging.verdicts import Cause, Decision, Reason, Verdict
 from conformance.reporting.baseline import Entry
-from conformance.reporting.report import (
-    ClientId,
-    Report,
-    Run,
-    build_run,
-)
+from conformance.reporting.build_run import build_run
+from conformance.reporting.report import ClientId, Report, Run
 from conformance.reporting.shard_report import ShardInputs, ShardReport, ended_as
 from conformance.runner.sharding import plan_of
 from conformance.spec.catalogue import load

@@ -15,7 +15,8 @@ from conformance.judging.evidence import JudgedClient, Record
 from conformance.judging.verdicts import Decision, Reason, Verdict, blocked
 from conformance.reporting import baseline
 from conformance.reporting.baseline import BadBaseline, Entry, marked, surprises
-from conformance.reporting.report import ClientId, Run, build_run
+from conformance.reporting.build_run import build_run
+from conformance.reporting.report import ClientId, Run
 from conformance.spec.catalogue import load
 
 CLAUSE = "A42-RING-05"

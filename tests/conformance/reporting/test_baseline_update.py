@@ -15,8 +15,9 @@ from conformance.judging.evidence import JudgedClient, Record
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import baseline, report
 from conformance.reporting.baseline_update import Refused, Said, update
+from conformance.reporting.build_run import build_run
 from conformance.reporting.provenance import provenance
-from conformance.reporting.report import ClientId, Report, Run, build_run
+from conformance.reporting.report import ClientId, Report, Run
 from conformance.spec.catalogue import load
 
 KNOWN, OTHER = "A42-RING-05", "A42-RING-06"

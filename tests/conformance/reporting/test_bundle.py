@@ -18,6 +18,7 @@ from conformance.judging.evidence import JudgedClient, Record
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import report as reports
 from conformance.reporting.baseline import Entry
+from conformance.reporting.build_run import build_run
 from conformance.reporting.bundle.expected_failure import (
     FILE,
     Again,
@@ -117,7 +118,7 @@ def ran(folder: Path, *decisions: Decision, client: JudgedClient = GO, **more: A
         sometimes="in 2 of 9 runs",
         scenarios=(SCENARIO,),
     )
-    run = reports.build_run(
+    run = build_run(
         (record,),
         CATALOGUE,
         client=ClientId(client.name, client.version, client.variant),

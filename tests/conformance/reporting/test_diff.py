@@ -13,10 +13,11 @@ from conformance.cli.commands import main
 from conformance.judging.evidence import JudgedClient
 from conformance.judging.verdicts import UNSEEN, Decision, Reason, Verdict
 from conformance.reporting import report
+from conformance.reporting.build_run import build_run
 from conformance.reporting.clause_summary import Kind
 from conformance.reporting.diff import diff, lines, markdown
 from conformance.reporting.provenance import provenance
-from conformance.reporting.report import ClientId, Report, Run, build_run
+from conformance.reporting.report import ClientId, Report, Run
 from conformance.spec.catalogue import load
 
 from .sample_reports import records

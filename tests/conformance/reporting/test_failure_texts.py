@@ -14,8 +14,9 @@ from conformance.judging.evidence import JudgedClient, Record
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import console
 from conformance.reporting.baseline import Entry
+from conformance.reporting.build_run import build_run
 from conformance.reporting.failure_texts import SHOWN, advice, failures, program_of
-from conformance.reporting.report import ClientId, Exit, Run, build_run, said_of
+from conformance.reporting.report import ClientId, Exit, Run, said_of
 from conformance.spec.catalogue import load
 
 CATALOGUE = load()

@@ -8,18 +8,10 @@ import msgspec
 import pytest
 
 from conformance.judging.verdicts import Decision, Reason, Verdict
-from conformance.reporting import gate_junit
+from conformance.reporting import gate_texts
 from conformance.reporting.clause_summary import Kind
-from conformance.reporting.gate import (
-    Gate,
-    Shown,
-    gate,
-    lines,
-    markdown,
-    shown,
-    suspects,
-    unclear,
-)
+from conformance.reporting.gate import Gate, Shown, gate, shown, suspects, unclear
+from conformance.reporting.gate_texts import lines, markdown
 from conformance.reporting.report import Exit, Run
 from conformance.spec.catalogue import load
 
@@ -160,7 +152,7 @@ def test_no_green_hides_what_was_left_out() -> None:
     assert f"left out by --quick: {named}" in [*lines(found, now, CATALOGUE, "./xdspec run one")]
     assert next(markdown(found)) == f"### xdspec: {found.last_word}"
     assert f"Left out by `--quick`: {named}" in [*markdown(found)]
-    suite = gate_junit.tree(found).getroot()
+    suite = gate_texts.junit_tree(found).getroot()
     (skipped,) = suite.iter("skipped")
     assert skipped.get("message") == named
     assert (suite.get("tests"), suite.get("skipped")) == ("2", "1")
@@ -174,7 +166,7 @@ def test_markdown_and_junit_say_the_same() -> None:
     assert "@someone" not in text
     assert CLAUSE in text
     assert FREE in text
-    suite = gate_junit.tree(found).getroot()
+    suite = gate_texts.junit_tree(found).getroot()
     cases = {case.get("name", ""): case.find("failure") is not None for case in suite}
     assert [name.split(" ")[0] for name, failed in cases.items() if failed] == [CLAUSE]
     assert (suite.get("tests"), suite.get("failures")) == ("3", "1")

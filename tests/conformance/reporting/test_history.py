@@ -16,9 +16,10 @@ from conformance.judging.evidence import JudgedClient
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import history as histories
 from conformance.reporting import report
+from conformance.reporting.build_run import build_run
 from conformance.reporting.clause_summary import Kind
 from conformance.reporting.history import History, Version, bisected, bisected_lines, lines
-from conformance.reporting.report import ClientId, Run, build_run
+from conformance.reporting.report import ClientId, Run
 from conformance.spec.catalogue import load
 
 from .sample_reports import records

@@ -11,7 +11,8 @@ from conformance.judging import evidence
 from conformance.judging.evidence import JudgedClient, Record
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting.baseline import Entry
-from conformance.reporting.report import ClientId, NotRun, Report, Run, build_run
+from conformance.reporting.build_run import build_run
+from conformance.reporting.report import ClientId, NotRun, Report, Run
 from conformance.spec.catalogue import load
 
 from .. import sample_reports as made  # noqa: TID252 - of the tests around it

@@ -1,0 +1,172 @@
+"""Write the result of a gate as text, Markdown, JSON and JUnit XML."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from xml.etree.ElementTree import Element, ElementTree, SubElement
+
+from conformance.judging.verdicts import Verdict
+from conformance.reporting.clause_summary import Kind
+from conformance.reporting.failure_groups import Group, groups, listed
+from conformance.reporting.gate import NAMED, Change, Gate, without_baseline
+from conformance.reporting.junit import as_xml, finished
+from conformance.reporting.markdown import code, escaped
+from conformance.reporting.outcome import counted
+from conformance.reporting.rates import BY_CHANCE
+from conformance.reporting.report import Run
+from conformance.runner import files
+from conformance.spec.catalogue import Catalogue
+
+# For people.
+
+
+def lines(found: Gate, head: Run, catalogue: Catalogue, repeat: str) -> Iterator[str]:
+    """Return the result of the comparison, in about one screen.
+
+    Args:
+        found: what was compared.
+        head: the run of the change.
+        catalogue: the clauses.
+        repeat: the beginning of the command that runs one scenario of the change again.
+    """
+    yield f"change  {found.head}"
+    yield f"base    {found.base}"
+    yield from _broken_lines(found, head, catalogue, repeat)
+    for title, changes in _others(found):
+        yield f"\n{title}"
+        for change in changes:
+            yield f"  {change.clause:14} {change.title} [{change.strength.value}]: {change}"
+    if found.mended:
+        yield "\nremove from expected.toml once this is merged"
+        yield from (f"  {change}" for change in found.mended)
+    yield f"\nunchanged: {_unchanged(found)}"
+    if found.left_out:
+        yield f"left out by --quick: {listed(found.left_out, NAMED)}"
+    yield found.last_word
+
+
+def _others(found: Gate) -> Iterator[tuple[str, tuple[Change, ...]]]:
+    left = [change for change in found.changes if change not in found.broken]
+    for title, kind in (
+        ("mended", Kind.FIXED),
+        ("changed", Kind.CHANGED),
+        ("judged for the first time", Kind.NEW),
+        ("not judged any more", Kind.GONE),
+    ):
+        if changes := tuple(
+            change for change in left if change.kind is kind and not change.is_luck
+        ):
+            yield title, changes
+    if lucky := tuple(change for change in left if change.is_luck):
+        yield f"not counted, because chance may explain it (p > {BY_CHANCE})", lucky
+
+
+def _unchanged(found: Gate) -> str:
+    counts = [
+        f"{count} {verdict.value}" + (f" ({found.known} known)" if verdict is Verdict.FAIL else "")
+        for verdict, count in found.unchanged.items()
+        if count
+    ]
+    return ", ".join(counts) or "nothing"
+
+
+def _broken_lines(found: Gate, head: Run, catalogue: Catalogue, repeat: str) -> Iterator[str]:
+    """Describe what is broken, those clauses together that fail in the same way."""
+    left = {change.clause: change for change in found.broken}
+    if left:
+        yield f"\nbroken  {counted(len(left), 'clause')}"
+    for group in groups(without_baseline(head), catalogue):
+        own = [left.pop(clause) for clause in group.clauses if clause in left]
+        if own:
+            yield from _group_lines(own, group, repeat)
+    for change in left.values():
+        yield f"  {change.clause}  {change.title} [{change.strength.value}]: {change}"
+
+
+def _group_lines(own: Sequence[Change], group: Group, repeat: str) -> Iterator[str]:
+    first, *others = own
+    place = next(
+        occurrence for occurrence in group.places if occurrence.decision.clause == first.clause
+    )
+    yield f"  {first.clause}  {first.title} [{first.strength.value}]"
+    yield f"    {first}"
+    for name, text in (
+        ("expected", place.decision.wanted),
+        ("observed", place.decision.saw),
+        ("differs", place.decision.differs),
+    ):
+        if text:
+            yield f"    {name:8}  {text}".replace("\n", f"\n{'':14}")
+    yield f"    repeat    {repeat} --scenario {shlex.quote(place.scenario.id)}"
+    if others:
+        yield f"    likewise  {listed([change.clause for change in others], NAMED)}"
+
+
+def markdown(found: Gate) -> Iterator[str]:
+    """Return the same as a comment on a pull request."""
+    yield f"### xdspec: {found.last_word}"
+    yield ""
+    yield f"{escaped(found.head)} against {escaped(found.base)}; unchanged: {_unchanged(found)}"
+    sections = [("broken", found.broken), *_others(found)]
+    for title, changes in sections:
+        if not changes:
+            continue
+        yield from ("", f"**{title}**", "", "| clause | | | scenarios |", "|---|---|---|---|")
+        for change in changes:
+            cells = (f"{change.clause} [{change.strength.value}]", change.title, f"{change}")
+            scenarios = "<br>".join(code(name, in_cell=True) for name in change.scenarios[:NAMED])
+            yield f"| {' | '.join(escaped(cell) for cell in cells)} | {scenarios} |"
+    if found.mended:
+        yield from ("", "Remove from expected.toml once this is merged:", "")
+        yield from (f"- {escaped(change)}" for change in found.mended)
+    if found.left_out:
+        yield from ("", f"Left out by {code('--quick')}: {listed(found.left_out, NAMED)}")
+
+
+def write_json(found: Gate, path: Path) -> None:
+    """Write it for programs."""
+    files.write_json(path, found)
+
+
+SUITE = "xdspec gate"
+REST = "unchanged"
+"""The case for the clauses that do not differ, so that a suite without differences has one."""
+
+LEFT_OUT = "left out by --quick"
+"""The case for the clauses that were selected, but not judged."""
+
+
+def junit_tree(found: Gate) -> ElementTree[Element]:
+    """Return the whole result."""
+    fatal = [change for change in found.broken if change.is_fatal]
+    count = len(found.changes) + 1 + bool(found.left_out)
+    suite = Element("testsuite", name=SUITE, tests=f"{count}")
+    suite.set("failures", f"{len(fatal)}")
+    suite.set("skipped", f"{int(bool(found.left_out))}")
+    properties = SubElement(suite, "properties")
+    for name, value in (
+        ("change", found.head),
+        ("base", found.base),
+        ("outcome", found.last_word),
+    ):
+        SubElement(properties, "property", name=name, value=value)
+    for change in found.changes:
+        case = SubElement(suite, "testcase", classname=SUITE, name=_case_name(change))
+        if change in fatal:
+            SubElement(case, "failure", message=f"{change}", type=change.kind.value)
+    SubElement(suite, "testcase", classname=SUITE, name=REST)
+    if found.left_out:
+        case = SubElement(suite, "testcase", classname=SUITE, name=LEFT_OUT)
+        SubElement(case, "skipped", message=", ".join(found.left_out))
+    return finished(suite)
+
+
+def _case_name(change: Change) -> str:
+    return f"{change.clause} {change.title}"
+
+
+def write_junit(found: Gate, path: Path) -> None:
+    """Write JUnit XML."""
+    files.write(path, as_xml(junit_tree(found)))
