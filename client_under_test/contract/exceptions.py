@@ -1,4 +1,4 @@
-"""Every way that a client can be trouble, in the order in which a run meets them."""
+"""Every way in which a client can fail to run, in the order of a run."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class ClientHung(ConversationFailed):
 
 
 class ClientFlooded(ConversationFailed):
-    """The process wrote far more than what was asked of it can explain."""
+    """The process wrote far more than its requests can explain."""
 
 
 class ProtocolError(ConversationFailed):
@@ -164,7 +164,7 @@ class ProtocolError(ConversationFailed):
 
     def __init__(self, line: str, why: str, *, hello_said: bool, stderr_tail: str = "") -> None:
         super().__init__(
-            f"the adapter wrote a line that the contract does not know ({why}): {line}",
+            f"the adapter wrote a line that is not a valid message ({why}): {line}",
             hello_said=hello_said,
             stderr_tail=stderr_tail,
         )
@@ -172,11 +172,11 @@ class ProtocolError(ConversationFailed):
 
 
 class StdoutClosed(ConversationFailed):
-    """The process closed its stdout, and lives on without a voice."""
+    """The process closed its stdout, and keeps running."""
 
     def __init__(self, *, hello_said: bool, stderr_tail: str = "") -> None:
         super().__init__(
-            "the adapter closed its standard output and goes on",
+            "the adapter closed its standard output and keeps running",
             hello_said=hello_said,
             stderr_tail=stderr_tail,
         )
@@ -191,7 +191,7 @@ class ClockWrong(ConversationFailed):
 
 
 class RequestRefused(ConversationFailed):
-    """The adapter answered a request with `error`. The conversation can go on."""
+    """The adapter answered a request with `error`. The conversation can continue."""
 
 
 class ConversationOver(ConversationFailed):

@@ -93,7 +93,7 @@ class _Examination:
         advice = check.advice
         waits_for = self._blocked.get(check.after) or self._blocked.get(HELLO)
         if missing:
-            seen = f"its manifest does not state: {', '.join(missing)}"
+            seen = f"its manifest does not declare: {', '.join(missing)}"
         elif waits_for:
             self._blocked[check.name] = waits_for
             seen = f"it waits for {waits_for}"
@@ -160,11 +160,11 @@ def _last_lines(name: str, findings: Sequence[Finding]) -> Iterator[str]:
     wrong = [finding.check for finding in findings if finding.verdict == "wrong"]
     waiting = [finding.check for finding in findings if finding.waits_for]
     if waiting:
-        yield f"then     {', '.join(waiting)}"
+        yield f"later    {', '.join(waiting)}"
     if not wrong:
         skipped = sum(bool(finding.missing) for finding in findings)
-        for_want = f"; {skipped} rules ask for capabilities that it does not state"
+        for_want = f"; {skipped} rules need capabilities that the manifest does not declare"
         yield f"{name}: healthy{for_want if skipped else ''}"
         return
     right = sum(finding.verdict == "ok" for finding in findings)
-    yield f"{name}: obeys {right} of {len(findings)} rules of the contract; next: {wrong[0]}"
+    yield f"{name}: follows {right} of {len(findings)} rules of the contract; next: {wrong[0]}"

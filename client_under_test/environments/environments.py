@@ -194,8 +194,8 @@ def _released(client: Client) -> str:
     version = manifest.version if same else named
     others = manifest.build.versions if manifest.build is not None else None
     if version != manifest.version and not (others and is_within(version, others)):
-        there = f"versions {others}" if others else f"version {manifest.version} only"
-        raise NoSuchVersion(f"client {client.name} is there in {there}")
+        there = f"versions {others}" if others else f"version {manifest.version}"
+        raise NoSuchVersion(f"client {client.name} exists only in {there}")
     return version
 
 

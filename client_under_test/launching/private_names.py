@@ -99,8 +99,8 @@ def with_private_names(names: PrivateNames) -> tuple[str, ...]:
             timeout=_SECONDS,
         )
     except (OSError, subprocess.TimeoutExpired) as trouble:
-        raise NoOwnHosts(f"a client cannot be given host names of its own: {trouble}") from None
+        raise NoOwnHosts(f"a client cannot have private host names: {trouble}") from None
     if tried.returncode:
         said = tried.stderr.strip() or f"unshare ended with {tried.returncode}"
-        raise NoOwnHosts(f"a client cannot be given host names of its own: {said}. {_LEAVE}")
+        raise NoOwnHosts(f"a client cannot have private host names: {said}. {_LEAVE}")
     return command

@@ -232,11 +232,11 @@ def replay(
         if comparison.again is Again.SAME and any(
             expected_failure.alike(comparison.failed.saw, said) for said in saw
         ):
-            yield "    seen in the same words, but for addresses and numbers"
+            yield "    observed again, but for addresses and numbers"
         else:
             yield from (
-                f"    then saw  {comparison.failed.saw}",
-                *(f"    now saw   {said}" for said in saw),
+                f"    before    {comparison.failed.saw}",
+                *(f"    now       {said}" for said in saw),
             )
     is_shown = all(comparison.again is Again.SAME for comparison in compared)
     yield _said(len(compared), is_shown=is_shown)

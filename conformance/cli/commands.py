@@ -394,8 +394,8 @@ def list_things(what: str) -> None:
 def explain(identifier: str) -> None:
     """Describe a clause, scenario or edition.
 
-    ID may be the beginning of several: `picker.states` describes each of its scenarios, and
-    A42-PICK each clause of that name.
+    ID may be a prefix: `picker.states` describes all of its scenarios, and A42-PICK all of its
+    clauses.
     """
     from conformance.cli.explanations import explained  # noqa: PLC0415
 
@@ -408,8 +408,8 @@ def explain(identifier: str) -> None:
 def doctor(client: str | None) -> int:
     """Check toolchains, or an adapter against the contract.
 
-    Without CLIENT, print what this machine can do, what is skipped for want of something, and the
-    toolchains of all clients. With CLIENT, check its adapter without any xDS.
+    Without CLIENT, print what this machine supports, which scenarios it skips, and the toolchains
+    of all clients. With CLIENT, check its adapter without any xDS.
     """
     import asyncio  # noqa: PLC0415
 
@@ -503,7 +503,7 @@ def mutants(**options: Any) -> int:
     is_flag=True,
     help="Also run slow tests, and try more examples of each property.",
 )
-@cloup.option("--mutants", "with_mutants", is_flag=True, help="Then run `xdspec mutants`, too.")
+@cloup.option("--mutants", "with_mutants", is_flag=True, help="Run `xdspec mutants` afterwards.")
 @cloup.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
 def test(

@@ -116,8 +116,8 @@ def _carries() -> Ability:
 
 
 def _namespaces() -> Ability:
-    skipped = f"scenarios with host names of their own: {', '.join(BY_HOSTS)}"
-    seen, is_here = "a client can have host names of its own", True
+    skipped = f"scenarios with private host names: {', '.join(BY_HOSTS)}"
+    seen, is_here = "a client can have private host names", True
     try:
         with scratch() as folder:
             with_private_names(write_private_names(folder / "names", {}))
@@ -141,11 +141,11 @@ def _port_53() -> Ability:
 
 
 def _ipv6() -> Ability:
-    seen, is_here = "::1 can be listened at", True
+    seen, is_here = "servers can listen at ::1", True
     try:
         socket.create_server(("::1", 0), family=socket.AF_INET6).close()
     except OSError as trouble:
-        seen, is_here = f"::1 cannot be listened at: {trouble.strerror or trouble}", False
+        seen, is_here = f"servers cannot listen at ::1: {trouble.strerror or trouble}", False
     return Ability(
         name="IPv6",
         is_here=is_here,

@@ -126,7 +126,7 @@ def demanded_clauses(grfc: str, known: Catalogue) -> tuple[str, ...]:
         there = dict.fromkeys(clause.document.lower() for clause in known)
         near = difflib.get_close_matches(grfc.lower(), there, n=1, cutoff=0.75)
         hint = f" (did you mean {near[0]}?)" if near else ""
-        raise Failure(f"no clause is of {grfc}{hint}: there are {', '.join(there)}")
+        raise Failure(f"no clause belongs to {grfc}{hint}; choose from {', '.join(there)}")
     return clauses
 
 
@@ -274,7 +274,7 @@ ISOLATED_OPTION = option(
     "--isolated",
     group=EXECUTION,
     is_flag=True,
-    help="Start a client process for each scenario, also if the client can share one.",
+    help="Start a client process for each scenario, even if the client can share one.",
 )
 
 VERBOSE_OPTION = option(

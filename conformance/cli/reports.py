@@ -70,7 +70,7 @@ def site(paths: tuple[Path, ...], *, out: Path | None) -> None:
     "--out",
     type=Path,
     metavar="FILE",
-    help="A folder, or a file ending in .zip. [default: a folder here, named after both]",
+    help="A folder, or a file ending in .zip. [default: ./CLIENT-SCENARIO]",
 )
 @cloup.option("--client", help="The client, if REPORT has several.")
 def bundle(report: Path, scenario: str, *, out: Path | None, client: str | None) -> None:
@@ -128,7 +128,7 @@ def summary(reports: tuple[Path, ...], *, annotations: bool) -> None:
     """Print a short Markdown summary for CI.
 
     REPORTs are files of `run --json`. For each client: the totals, the outcome, and the failures
-    that no baseline knows.
+    that no baseline contains.
     """
     from conformance.reporting import summary as summaries  # noqa: PLC0415
     from conformance.reporting.report import BadReport, read  # noqa: PLC0415
@@ -240,7 +240,7 @@ def diff(old: Path, new: Path, *, exact: bool, json_path: Path | None, markdown:
     """Compare two reports and list what broke.
 
     OLD and NEW are files of `run --json`. Exits with 1 if a clause broke or is gone, or if a clause
-    is new and fails as no baseline knows.
+    is new and fails without an entry in a baseline.
     """
     from conformance.reporting import diff as differences  # noqa: PLC0415
     from conformance.reporting.report import BadReport, read  # noqa: PLC0415

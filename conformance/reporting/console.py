@@ -117,7 +117,7 @@ def _total(run: Run, codes: Sequence[Exit], begin: str, *, strict: bool = False)
     said = zip(codes, outcome(run, codes, strict=strict), strict=True)
     ends = ", and ".join(f"[{STYLES[code]}]{escape(words)}[/]" for code, words in said)
     return (
-        f"{escape(begin)}{counts or 'nothing ran'}; {len(run.scenarios)} scenarios in "
+        f"{escape(begin)}{counts or 'nothing ran'}; {counted(len(run.scenarios), 'scenario')} in "
         f"{run.wall_seconds:.1f} s: {ends}"
     )
 

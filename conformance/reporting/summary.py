@@ -28,7 +28,7 @@ ANNOTATIONS = 10
 
 
 class FailureRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What failed or erred as no baseline knows: of a clause, or of many by one cause."""
+    """A new failure or error of a clause, or of several clauses with one cause."""
 
     title: str
     verdict: Verdict
@@ -36,15 +36,15 @@ class FailureRow(msgspec.Struct, frozen=True, kw_only=True):
     saw: str
     wanted: str = ""
     scenarios: tuple[str, ...]
-    """Those that show it."""
+    """The scenarios that show it."""
     is_fatal: bool = True
     """True if it makes the run fail without ``--strict``."""
 
     @property
     def words(self) -> str:
-        """The verdict, what was seen, and what was wanted."""
+        """The verdict, the observation, and the expectation."""
         why = f" ({self.reason})" if self.reason else ""
-        wanted = f"; wanted: {_cut(self.wanted)}" if self.wanted else ""
+        wanted = f"; expected: {_cut(self.wanted)}" if self.wanted else ""
         return f"{self.verdict}{why}: {_cut(self.saw)}{wanted}"
 
 
@@ -53,7 +53,7 @@ def _cut(words: str) -> str:
 
 
 def rows(run: Run, catalogue: Catalogue) -> Iterator[FailureRow]:
-    """Return the failures that no baseline knows, by group and in the order of the console."""
+    """Return the new failures, by group and in the order of the console."""
     for group in groups(run, catalogue):
         _, first = group.first
         clause = catalogue[first.clause]
@@ -91,7 +91,7 @@ def markdown_lines(reports: Iterable[Report], catalogue: Catalogue) -> Iterator[
 def _of_run(run: Run, catalogue: Catalogue, seed: int) -> Iterator[str]:
     yield from (f"### {escaped(str(run.client))}: {_verdict(run)}", "")
     counts = ", ".join(f"{count} {verdict}" for verdict, count in run.totals.items() if count)
-    scenarios = f"{len(run.scenarios)} scenarios in {run.wall_seconds:.0f} s"
+    scenarios = f"{counted(len(run.scenarios), 'scenario')} in {run.wall_seconds:.0f} s"
     yield from (f"{counts or 'Nothing ran'}; {scenarios}, seed {seed}.", "")
     if judged := str(run.identity):
         yield from (f"Judged: {escaped(judged)}.", "")
@@ -100,13 +100,13 @@ def _of_run(run: Run, catalogue: Catalogue, seed: int) -> Iterator[str]:
         yield ""
     news = list(rows(run, catalogue))
     if news:
-        yield "| | what was seen | scenarios |"
+        yield "| | observed | scenarios |"
         yield "|---|---|---|"
         for row in news:
             title = f"**{escaped(row.title)}**" if row.is_fatal else escaped(row.title)
             yield f"| {title} | {escaped(row.words)} | {_named(row.scenarios)} |"
         first = code(f"--seed {seed} --scenario {shlex.quote(news[0].scenarios[0])}")
-        yield from ("", f"Repeat one of them by {first}.", "")
+        yield from ("", f"To repeat one, add {first}.", "")
     for words in (*run.surprises, *run.endings, *run.troubles):
         yield f"- {escaped(words)}"
     if run.known:

@@ -36,13 +36,13 @@ def toolchain_lines(
     if manifest.start.asks:
         state = f"needs values by --env: {', '.join(manifest.start.asks)}"
     elif manifest.python is not None:
-        state = f"{manifest.python.distribution} from a package index; made: {made}"
+        state = f"{manifest.python.distribution} from a package index; installed: {made}"
     elif any(tool.is_missing for tool in tools):
         state = "cannot be built here"
     elif manifest.build is not None:
         state = f"built: {made}"
     elif program := missing_program(client):
-        state = f"has no program yet: {program} is not there"
+        state = f"has no program yet: {program} does not exist"
     else:
         state = "needs no build"
     yield f"{client!s:12}  {state}"

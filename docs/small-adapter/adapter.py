@@ -51,7 +51,7 @@ async def carry_out(request: dict[str, Any]) -> None:
 
 
 async def start_calls(channel: grpc.aio.Channel, request: dict[str, Any]) -> None:
-    """Make the calls: so many at a time, or one every `pace`, or all at once."""
+    """Make the calls: `concurrency` at a time, or one every `pace`, or all at once."""
     turns = asyncio.Semaphore(request["concurrency"] or len(request["calls"]) or 1)
     async with asyncio.TaskGroup() as group:
         for number, planned in enumerate(request["calls"]):

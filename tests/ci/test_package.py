@@ -146,7 +146,7 @@ def installed(request: pytest.FixtureRequest, built: Path, place: Path) -> Insta
 
 def test_a_client_is_judged(installed: Installed) -> None:
     words = ("run", "reference", "--scenario", "ring.search", "--json", "report.json")
-    assert "1 scenarios in" in installed.run("xdspec", *words)
+    assert "1 scenario in" in installed.run("xdspec", *words)
     (run,) = json.loads((installed.home / "report.json").read_text("utf-8"))["runs"]
     assert run["clauses"]["A42-RING-13"]["verdict"] == "pass"
     assert run["repeat"].startswith("xdspec run reference --seed ")

@@ -15,7 +15,7 @@ from client_under_test.doctor import examine
 
 from .rig import DEADLINE
 
-NOT_HERE = "cannot be given host names of its own|cannot listen at"
+NOT_HERE = "cannot have private host names|cannot listen at"
 """The doctor's reasons that concern the machine and not the client."""
 
 PROGRAM = [sys.executable, "-I", "-m", "client_under_test.reference"]

@@ -38,7 +38,7 @@ async def _unknown_channel(adapter: AdapterUnderCheck) -> None:
         await Channel(dialogue, dialogue.next_id()).connect(deadline=ANSWER_DEADLINE)
     except RequestRefused:
         return
-    raise Violation("it was answered by done")
+    raise Violation("the adapter answered with done")
 
 
 @check(

@@ -28,7 +28,7 @@ async def _watch(adapter: AdapterUnderCheck) -> None:
             async with asyncio.timeout(QUIET):
                 await accepted.wait()
         require(not accepted.is_set(), "the channel connected")
-        require(watch.states[0].state == "IDLE", f"it was {watch.states[0].state} at first")
+        require(watch.states[0].state == "IDLE", f"the first state was {watch.states[0].state}")
 
 
 @check(

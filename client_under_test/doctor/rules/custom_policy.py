@@ -53,7 +53,7 @@ def _value(update: Updated) -> object:
     try:
         return update.value()
     except ValueError:
-        raise Violation(f"the config that it told is no JSON text: {update.config}") from None
+        raise Violation(f"the reported config is not JSON: {update.config}") from None
 
 
 CHECKS: Final = (_custom_policy,)

@@ -44,16 +44,16 @@ async def _host_names(adapter: AdapterUnderCheck) -> None:
     await adapter.end()
     if became:
         raise MissingCapability(
-            f"what became of a call to {_NAME}, which is there: {became}. Scenarios that need such "
-            "names will be skipped. Start the client so that it reads the /etc/hosts of its "
-            "adapter: a chroot or container of its own has to be given that file"
+            f"a call to {_NAME}, which is in /etc/hosts, ended with {became}. Scenarios that need "
+            "such names will be skipped. Start the client so that it reads the /etc/hosts of its "
+            "adapter: copy that file into the client's chroot or container"
         )
 
 
 @check(
     "name-server",
     rule="names in no table are looked up at the name server of the process",
-    advice="",  # who does not is not wrong
+    advice="",  # a client that does not is skipped, not wrong
     after="unary",
 )
 async def _name_server(adapter: AdapterUnderCheck) -> None:
@@ -81,10 +81,10 @@ async def _name_server(adapter: AdapterUnderCheck) -> None:
     await adapter.end()
     if not server.was_asked:
         raise MissingCapability(
-            f"a call to {_UNKNOWN} ended without a question to the name server of its process: "
-            f"{became}. Scenarios of names will be skipped. Start the client so that it reads the "
-            "/etc/resolv.conf and /etc/nsswitch.conf of its adapter: a chroot or container of its "
-            "own has to be given these files"
+            f"a call to {_UNKNOWN} ended without a query to the name server of its process: "
+            f"{became}. Scenarios with names will be skipped. Start the client so that it reads "
+            "the /etc/resolv.conf and /etc/nsswitch.conf of its adapter: copy these files into the "
+            "client's chroot or container"
         )
 
 

@@ -22,9 +22,9 @@ async def _end(adapter: AdapterUnderCheck) -> None:
     await channel.start_calls([adapter.call("sleep-9000")])
     ended = await process.close(deadline=ANSWER_DEADLINE)
     await adapter.end()
-    require(not ended.killed, "it went on and had to be killed")
-    require(ended.signal is None, f"it died by {signal_name(ended.signal or 0)}")
-    require(ended.code == 0, f"its code was {ended.code}")
+    require(not ended.killed, "the adapter kept running and had to be killed")
+    require(ended.signal is None, f"the adapter died by {signal_name(ended.signal or 0)}")
+    require(ended.code == 0, f"the exit code was {ended.code}")
 
 
 CHECKS: Final = (_end,)

@@ -21,7 +21,7 @@ _CALLS: Final = 12
 )
 async def _all_at_once(adapter: AdapterUnderCheck) -> None:
     most = await _most_under_way(adapter, None, meeting=_CALLS)
-    require(most == _CALLS, f"{most} of {_CALLS} were")
+    require(most == _CALLS, f"{most} of {_CALLS} calls ran at once")
 
 
 @check(
@@ -34,7 +34,7 @@ async def _all_at_once(adapter: AdapterUnderCheck) -> None:
 async def _concurrency(adapter: AdapterUnderCheck) -> None:
     wanted = 4
     most = await _most_under_way(adapter, wanted, meeting=wanted)
-    require(most == wanted, f"{most} were, instead of {wanted}")
+    require(most == wanted, f"{most} calls ran at once instead of {wanted}")
 
 
 async def _most_under_way(
@@ -72,11 +72,13 @@ async def _pace(adapter: AdapterUnderCheck) -> None:
     batch = await channel.start_calls(calls, pace=pace)
     outcomes = await batch.finished(deadline=count * ANSWER_DEADLINE)
     starts = [outcome.started_at for outcome in outcomes]
-    require(starts == sorted(starts), "they did not start in order")
+    require(starts == sorted(starts), "the calls did not start in order")
     spread = starts[-1] - starts[0]
     least = pace * (len(calls) - 1) * 0.9
-    require(spread >= least, f"they started within {spread:.3f} s instead of {least:.3f} s or more")
-    require(starts[-1] < outcomes[0].ended_at, "the last one waited for the first one's end")
+    require(
+        spread >= least, f"the calls started within {spread:.3f} s instead of {least:.3f} s or more"
+    )
+    require(starts[-1] < outcomes[0].ended_at, "the last call waited for the end of the first")
 
 
 @check(

@@ -50,7 +50,9 @@ class Picks(OutcomesCanBeLate, frozen=True, tag="picks", kw_only=True):
             wanted = f"every call {fate} ({status})"
             ends = Counter(call.status for call in calls)
             holds = set(ends) == {status} and not any(call.endpoint for call in calls)
-        return Finding(holds, f"{wanted}: on its walk are {walk}", tally(calls), "picker.pick")
+        return Finding(
+            holds, f"{wanted}: its order on the ring is {walk}", tally(calls), "picker.pick"
+        )
 
 
 class Connects(TimeDependent, frozen=True, tag="connects", kw_only=True):

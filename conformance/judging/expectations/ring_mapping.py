@@ -274,11 +274,11 @@ class MatchesRing(TimeDependent, frozen=True, tag="maps_like", kw_only=True):
 
 
 def _met_twice(observed: Iterable[tuple[int, str]]) -> str:
-    """Which hash met two endpoints, as on no ring; empty if none did."""
+    """Describe a hash that reached two endpoints, which no ring allows; empty if none did."""
     met_by: dict[int, str] = {}
     for value, where in observed:
         if met_by.setdefault(value, where) != where:
-            return f"one hash met two endpoints: {value:#018x} {met_by[value]} and {where}"
+            return f"one hash reached two endpoints: {value:#018x} {met_by[value]} and {where}"
     return ""
 
 

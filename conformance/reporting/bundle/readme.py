@@ -115,7 +115,7 @@ def _failure(decision: Decision, case: Case, catalogue: Catalogue) -> Iterator[s
         if decision.reason
         else "it differs"
     )
-    yield from ("", f"**Seen**: {why}.", "", *fenced(decision.saw))
+    yield from ("", f"**Observed**: {why}.", "", *fenced(decision.saw))
     if decision.wanted:
         by = f", computed by: {escaped(decision.oracle)}" if decision.oracle else ""
         yield from ("", f"**Expected**{by}", "", *fenced(decision.wanted))

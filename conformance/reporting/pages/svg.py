@@ -77,11 +77,11 @@ def _call(placed: Fallen) -> str:
     x, y = point(placed.turn, 113)
     named = f"{escaped(placed.call)} ({escaped(placed.sent)})"
     if placed.is_right:
-        title = f"<title>{named} went to {escaped(placed.went)}, where its hash fell</title>"
+        title = f"<title>{named} reached {escaped(placed.went)}, as expected</title>"
         return f'<circle class="right" cx="{x}" cy="{y}" r="2">{title}</circle>'
     foot_x, foot_y = point(placed.turn, 124)
     title = (
-        f"<title>{named} fell to {escaped(placed.due)} and went to {escaped(placed.went)}</title>"
+        f"<title>{named} reached {escaped(placed.went)} instead of {escaped(placed.due)}</title>"
     )
     line = f'<path class="wrong" d="M{x} {y}L{foot_x} {foot_y}"/>'
     return f'{line}<circle class="wrong" cx="{foot_x}" cy="{foot_y}" r="3">{title}</circle>'

@@ -282,10 +282,10 @@ class _Places:
 
 GATES: Final = {
     "SERVE": "serving",
-    "CLOSE": "closing each connection that is made",
+    "CLOSE": "closing each new connection",
     "REFUSE": "refusing connections",
-    "STALL": "taking connections and saying nothing",
-    "HOLD": "holding up each connection that is made",
+    "STALL": "accepting connections without an answer",
+    "HOLD": "holding each new connection",
     "kill": "cutting all connections",
     "go away": "GOAWAY on all connections",
 }

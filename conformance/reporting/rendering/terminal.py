@@ -30,7 +30,7 @@ SIGNS = {Shape.PUSH: "▼", Shape.ACK: "▲", Shape.NACK: "✕", Shape.ASK: "○
 
 SPANS = {Tone.GOOD: "━", Tone.BAD: "✗", Tone.SUITE: "▒", Tone.PLAIN: "─", Tone.FAINT: "·"}
 
-LEGEND = "▼ sent  ▲ accepted  ✕ refused  ○ asked for  ━ well  ✗ went wrong  ▒ the suite  ┊ folded"
+LEGEND = "▼ sent  ▲ accepted  ✕ rejected  ○ requested  ━ ok  ✗ failed  ▒ the suite  ┊ folded"
 
 
 def lines(scene: Scene, width: int) -> Iterator[Line]:
@@ -58,7 +58,7 @@ def _decision(entry: Shown, width: int) -> Iterator[Line]:
         return
     where = f"{entry.clause.document}, {entry.clause.section} [{entry.clause.strength.value}]"
     stated = (("clause", entry.text), ("text", where), ("basis", entry.clause.basis))
-    told = (("differs", said.differs), ("saw", said.saw), ("wanted", said.wanted))
+    told = (("differs", said.differs), ("observed", said.saw), ("expected", said.wanted))
     for name, text in (*stated, *told, ("oracle", said.oracle)):
         if text:
             yield f"  {name:8}  {text}".replace("\n", f"\n{'':12}"), ""
@@ -75,16 +75,19 @@ def ring_lines(it: RingPicture) -> Iterator[Line]:
     yield f"  ring      {it.size} entries, {it.built}", ""
     for owner in it.owners[:SHOWN]:
         numbers = f"{owner.entries:6} entries  {100 * owner.share:6.2f} %"
-        calls = f"{owner.due:5} calls fell {owner.went:5} went"
+        calls = f"{owner.due:5} calls expected {owner.went:5} observed"
         yield f"    {owner.address:22}{numbers}{calls}", "" if owner.due == owner.went else "yellow"
     yield from _more(len(it.owners), "endpoints")
     for call in it.wrong[:SHOWN]:
-        yield f"    {call.call}  {call.hash:#018x}  fell to {call.due}, went to {call.went}", "red"
+        yield (
+            f"    {call.call}  {call.hash:#018x}  reached {call.went} instead of {call.due}",
+            "red",
+        )
     yield from _more(len(it.wrong), "calls that went elsewhere")
 
 
 def share_lines(it: SharesPicture, width: int) -> Iterator[Line]:
-    """Each count on a line from none to all, with its bounds."""
+    """Yield each count on a line from none to all, with its bounds."""
     columns = max(LEAST, width - NAMES - 30)
     yield f"  shares    of {it.total} {it.of}, by {it.oracle}", ""
     for bar in it.bars[:SHOWN]:
@@ -107,7 +110,7 @@ def load_lines(it: LoadPicture) -> Iterator[Line]:
             yield f"    {name:8}  {load}", "" if row.is_alike else "red"
     yield from _more(len(it.rows), "places")
     if it.strangers:
-        yield f"  strangers {', '.join(it.strangers)}: reported, and not to be", "red"
+        yield f"  strangers {', '.join(it.strangers)}: reported, but must not be", "red"
 
 
 def _more(count: int, what: str) -> Iterator[Line]:

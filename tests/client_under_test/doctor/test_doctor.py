@@ -23,7 +23,7 @@ ADAPTERS = Path(__file__).parents[2] / "adapters"
 # They need a package index, once; the old one has wheels for Pythons of its time only.
 REAL = ["python", *(["python@1.58.3"] if sys.version_info < (3, 12) else [])]
 FAKES = ["liar", "crasher", "babbler", "stillborn", "forgetful", "secluded", "jumper", "impostor"]
-NOT_HERE = "cannot be given host names of its own|cannot listen at"
+NOT_HERE = "cannot have private host names|cannot listen at"
 """What is said where the machine does not allow it."""
 
 CLIENTS = [*REAL, *(str(ADAPTERS / name) for name in FAKES)]
@@ -71,7 +71,10 @@ def test_who_sees_no_host_names_is_told_and_not_wrong(
     assert wrong(findings["secluded"]) == {}
     (found,) = (finding for finding in findings["secluded"] if finding.check == check)
     assert (found.verdict, found.missing) == ("skipped", ())
-    assert re.search(rf"a chroot or container of its own has to be given|{NOT_HERE}", found.seen)
+    assert re.search(
+        rf"copy (that file|these files) into the client's chroot or container|{NOT_HERE}",
+        found.seen,
+    )
     assert found.seen in "\n".join(LINES["secluded"])
     assert LINES["secluded"][-1] == "secluded: healthy"
 
@@ -84,10 +87,10 @@ def test_who_sees_no_host_names_is_told_and_not_wrong(
         ("liar", "deadline", "OK (no details) instead of DEADLINE_EXCEEDED"),
         ("liar", "kept-open", "OK (no details) instead of CANCELLED"),
         ("crasher", "not-a-request", "the client exited with code 1"),
-        ("crasher", "unknown-channel", "it was answered by done"),
+        ("crasher", "unknown-channel", "the adapter answered with done"),
         ("crasher", "unary", "the client died by SIGABRT; its stderr ends:\na last word before"),
-        ("crasher", "end", "it died by SIGABRT"),
-        ("babbler", "unary", "the adapter wrote a line that the contract does not know"),
+        ("crasher", "end", "the adapter died by SIGABRT"),
+        ("babbler", "unary", "the adapter wrote a line that is not a valid message"),
         ("forgetful", "unary", "a call reached the backend without (xdspec-call, "),
         ("jumper", "unary", "the adapter says that call-"),
         ("impostor", "hello", "hello has version 9, and client.toml says 0"),
@@ -170,7 +173,7 @@ REGISTRAR = {
 }
 SEES = {
     "right": "",
-    "a flat config": "the config that it told is no JSON text: {'endpoint': 0.0",
+    "a flat config": "the reported config is not JSON: {'endpoint': 0.0",
     "a number lost": 'config {} instead of {"endpoint": 0.0',
     "no endpoints": 'endpoints [] instead of [["127.0.0.1:',
     "too early": "an update came before the suite asked the channel to connect",
@@ -220,8 +223,8 @@ def test_nobody_else_hears_of_it(findings: dict[str, tuple[Finding, ...]]) -> No
 def test_the_next_step_is_told_last(findings: dict[str, tuple[Finding, ...]]) -> None:
     del findings
     *_, waiting, summary = LINES["crasher"]
-    assert waiting.startswith("then     metadata, unknown-method, statuses, ")
-    assert summary == "crasher: obeys 4 of 25 rules of the contract; next: not-a-request"
+    assert waiting.startswith("later    metadata, unknown-method, statuses, ")
+    assert summary == "crasher: follows 4 of 25 rules of the contract; next: not-a-request"
 
 
 async def test_a_backend_that_ended_is_no_fault_of_the_adapter(

@@ -329,7 +329,7 @@ def test_a_pinned_version_and_what_is_installed_beside_it(
 
 
 def test_a_client_with_one_version_has_no_other(tmp_path: Path) -> None:
-    with pytest.raises(NoSuchVersion, match=r"client built is there in version 2\.1 only"):
+    with pytest.raises(NoSuchVersion, match=r"client built exists only in version 2\.1"):
         prepare(find(f"{client_folder(tmp_path)}@2.0"))
 
 
@@ -350,7 +350,7 @@ def test_a_build_that_can_make_other_versions_is_told_which(tmp_path: Path) -> N
     same, early = prepare(find(f"{folder}@2.1.0")), prepare(find(f"{folder}@2.0-alpha.3"))
     assert (same.version, early.version) == ("2.1", "2.0-alpha.3")
     assert Path(early.command[0]).read_text() == "2.0-alpha.3"
-    with pytest.raises(NoSuchVersion, match=r"client built is there in versions >=1\.9"):
+    with pytest.raises(NoSuchVersion, match=r"client built exists only in versions >=1\.9"):
         prepare(find(f"{folder}@1.8"))
 
 

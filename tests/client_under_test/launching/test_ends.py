@@ -267,7 +267,7 @@ async def test_who_closes_its_stdout_is_judged_at_once(
     code = "sys.stdin.readline()\nos.close(1)\nimport signal\nsignal.pause()"
     process = await launched(adapter(tmp_path, code), tmp_path, fork_servers)
     began = time.monotonic()
-    with pytest.raises(StdoutClosed, match="closed its standard output and goes on"):
+    with pytest.raises(StdoutClosed, match="closed its standard output and keeps running"):
         await process.greet(deadline=LONG)
     assert time.monotonic() - began < AT_ONCE
     await process.close(deadline=0)

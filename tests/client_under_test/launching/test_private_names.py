@@ -71,7 +71,7 @@ def test_who_reads_old_words_gives_a_silent_server_up_as_soon(tmp_path: Path) ->
 def test_a_machine_that_cannot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The reason is told in a sentence."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(NoOwnHosts, match=r"host names of its own: .*unshare"):
+    with pytest.raises(NoOwnHosts, match=r"private host names: .*unshare"):
         with_private_names(write_private_names(tmp_path, NAMES))
 
 

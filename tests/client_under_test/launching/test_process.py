@@ -272,8 +272,8 @@ for line in sys.stdin:
         ("goes on", 0, None),
         ("falls silent", 0, None),
         ("jumps", 5_000_000, "the adapter's clock went ahead by "),
-        ("jumps", -5_000_000, "the adapter wrote a line that the contract does not know"),
-        ("jumps", 10**30, "the adapter wrote a line that the contract does not know"),
+        ("jumps", -5_000_000, "the adapter wrote a line that is not a valid message"),
+        ("jumps", 10**30, "the adapter wrote a line that is not a valid message"),
     ],
 )
 async def test_a_clock_is_looked_at_again(

@@ -27,7 +27,7 @@ async def test_a_bundle_shows_its_failure_and_no_other_clients(xdspec: Any, tmp_
         (
             ("--yes",),
             0,
-            "seen in the same words, but for addresses and numbers\nthe failure of the bundle",
+            "observed again, but for addresses and numbers\nthe failure of the bundle",
         ),
         (("reference", "--yes"), 1, "not shown again: then fail (edition), now pass\n"),
     ):

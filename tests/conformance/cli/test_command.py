@@ -43,7 +43,7 @@ def unbuildable(folder: Path, program: str) -> str:
         (["run", "cobol"], "there is no client cobol: name one of"),
         (["run", "python+no-such-variant"], "no-such-variant"),
         (["run", "python", "cobol"], "there is no client cobol"),
-        (["run", CRASHER + "@7"], "is there in version 0 only"),
+        (["run", CRASHER + "@7"], "exists only in version 0"),
         (["run", CRASHER, "--clause", "A42-RING-99"], "There is no clause A42-RING-99"),
         (["run", CRASHER, "--clause", "a42-ring-09"], "Did you mean A42-RING-09?"),
         (["run", CRASHER, "--scenario", "nosuch.*"], "there is no scenario nosuch.*: `xdspec list"),
@@ -60,7 +60,10 @@ def unbuildable(folder: Path, program: str) -> str:
         (["run", CRASHER, "--wrap", "  "], "'  ' is not a command such as"),
         (["run", CRASHER, "--wrap", "sh 'x"], "is not a command such as"),
         (["run", CRASHER, "--seed", "x"], "--seed"),
-        (["run", CRASHER, "--only", "a99"], "no clause is of a99: there are a27, a28, a32, a37"),
+        (
+            ["run", CRASHER, "--only", "a99"],
+            "no clause belongs to a99; choose from a27, a28, a32, a37",
+        ),
         (["run", CRASHER, "--all"], "name clients, or use --all"),
         (["run", CRASHER, "--hold"], "name it with --scenario"),
         (["run", CRASHER, "--no-such-option"], "No such option"),
@@ -78,7 +81,7 @@ def unbuildable(folder: Path, program: str) -> str:
         (["history", "cobol", "1.0", "1.1"], "there is no client cobol"),
         (["history", CRASHER, "0"], "one version of crasher has no history"),
         (["history", CRASHER, "0", "0"], "0 of crasher is named twice"),
-        (["history", CRASHER, "0", "7"], "is there in version 0 only"),
+        (["history", CRASHER, "0", "7"], "exists only in version 0"),
         (["history", CRASHER, "0", "r.json"], "r.json is not a version such as 1.70.0, a variant"),
         (["history", CRASHER, "0", str(ADAPTERS / "liar")], "has the client liar, not crasher"),
         (["history", CRASHER, "0", "+no-such-variant"], "no-such-variant"),
@@ -372,7 +375,7 @@ def test_a_new_client_is_for_the_doctor(tmp_path: Path, monkeypatch: pytest.Monk
     ended = invoke("doctor", "my client")
     assert ended.exit_code == 6
     assert "there is no program" in ended.output
-    assert ended.output.endswith("obeys 0 of 25 rules of the contract; next: hello\n")
+    assert ended.output.endswith("follows 0 of 25 rules of the contract; next: hello\n")
 
 
 @pytest.mark.parametrize("language", ["c++", "C#", "cobol", "other"])
@@ -384,7 +387,7 @@ def test_any_language_has_a_scaffold(language: str, tmp_path: Path) -> None:
     assert f"It has no program: {there}" in ended.output
     looked = invoke("doctor", str(folder)).output
     assert "needs nothing" not in looked
-    assert f"mine          has no program yet: {folder}/adapter is not there" in looked
+    assert f"mine          has no program yet: {folder}/adapter does not exist" in looked
 
 
 def test_languages_with_a_program_are_listed() -> None:

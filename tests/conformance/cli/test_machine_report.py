@@ -90,7 +90,7 @@ def test_ipv6_is_listened_at(monkeypatch: pytest.MonkeyPatch) -> None:
     found = by_name()["IPv6"]
     assert (found.is_here, found.seen) == (
         False,
-        "::1 cannot be listened at: Cannot assign requested address",
+        "servers cannot listen at ::1: Cannot assign requested address",
     )
 
 

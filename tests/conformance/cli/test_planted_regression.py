@@ -124,7 +124,7 @@ async def test_its_page_has_all_that_explains_it(page: Element) -> None:
         "RING_HASH, minimum 12, maximum unset",
         'minimumRingSize: "12"',
         f"--scenario '{SCENARIO}'",
-        "What happened",
+        "Timeline",
     ):
         assert piece in text, piece
     assert len([*page.iter(SVG)]) >= 2  # the ring with its calls, and the timeline

@@ -228,7 +228,7 @@ def test_one_hash_at_two_endpoints_is_no_ring_at_all() -> None:
     calls = Calls((*STRANGE.calls(FOUR), call, twice))
     finding = by_census(FOUR).finding(calls)
     assert not finding.holds
-    assert "one hash met two" in finding.saw.lower()
+    assert "one hash reached two" in finding.saw.lower()
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_one_hash_at_two_endpoints_is_told_of_a_known_format_too() -> None:
     call, other = at(A, B)
     twice = msgspec.structs.replace(other, metadata=call.metadata)
     saw = FOUR.matches_ring().finding(Calls((call, twice))).saw
-    assert saw.startswith("one hash met two endpoints: ")
+    assert saw.startswith("one hash reached two endpoints: ")
     assert "calls went elsewhere" in saw
 
 

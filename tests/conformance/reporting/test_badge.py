@@ -175,7 +175,7 @@ def test_the_command(written: Path, tmp_path: Path) -> None:
     [
         ((), "choose one with --client"),
         (("--client", "nobody"), "there is no run of nobody"),
-        (("--client", "one", "--only", "a1"), "no clause is of a1"),
+        (("--client", "one", "--only", "a1"), "no clause belongs to a1"),
         (("--client", "one", "--json", "/nowhere/x.json"), "the folder of /nowhere/x.json"),
     ],
 )

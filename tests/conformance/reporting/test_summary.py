@@ -52,12 +52,12 @@ def test_the_page_of_a_run() -> None:
         "",
         "2 fail, 1 error, 1 pass; 4 scenarios in 12 s, seed 1.",
         "",
-        "| | what was seen | scenarios |",
+        "| | observed | scenarios |",
         "|---|---|---|",
-        rf"| **{six}** | fail (deviates): 17 \| 3 100 %; wanted: 20 | `ring.some[1]` |",
+        rf"| **{six}** | fail (deviates): 17 \| 3 100 %; expected: 20 | `ring.some[1]` |",
         f"| **{eight}** | error (timing): a late machine | `ring.some[2]` |",
         "",
-        "Repeat one of them by `--seed 1 --scenario 'ring.some[1]'`.",
+        "To repeat one, add `--seed 1 --scenario 'ring.some[1]'`.",
         "",
         f"- {escaped(RUN.surprises[0])}",
         "",
@@ -87,7 +87,7 @@ def test_a_run_of_which_everything_is_well() -> None:
     assert [*markdown_lines([report(well)], load())] == [
         "### one 1.2.3: conforms",
         "",
-        "1 pass; 1 scenarios in 12 s, seed 1.",
+        "1 pass; 1 scenario in 12 s, seed 1.",
         "",
         "",
     ]
@@ -97,7 +97,7 @@ def test_a_run_of_which_everything_is_well() -> None:
 def test_annotations_in_their_syntax() -> None:
     first, second, untrue, left = annotation_lines([report(RUN, not_run=(MISSING,))], load())
     assert first.startswith("::error title=one 1.2.3%3A A42-RING-06 ")
-    assert first.endswith("::fail (deviates): 17 | 3%0A100 %25; wanted: 20%0Ain ring.some[1]")
+    assert first.endswith("::fail (deviates): 17 | 3%0A100 %25; expected: 20%0Ain ring.some[1]")
     assert second.endswith("::error (timing): a late machine%0Ain ring.some[2]")
     assert untrue.startswith("::error title=one 1.2.3::")
     assert left == "::warning title=two::skip (environment): no tool"

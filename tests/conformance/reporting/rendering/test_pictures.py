@@ -249,7 +249,7 @@ def test_a_terminal_shows_the_lanes() -> None:
     decisions = evidence.decisions_of(WHOLE.record, CATALOGUE)
     told = [text for text, _ in terminal.lines(scene_of(WHOLE, decisions, CATALOGUE), 100)]
     assert told[0] == "ring.search, go 1.2, seed 7, 2.00 s"
-    assert f"  wanted    every call served by {B}" in told
+    assert f"  expected  every call served by {B}" in told
     (eds,) = [line for line in told if line.startswith("  EDS")]
     assert "○" in eds
     assert "✕" in eds

@@ -138,7 +138,7 @@ def test_both_themes_have_the_same_colours() -> None:
 @pytest.mark.parametrize(
     ("seed", "name", "told"),
     [
-        (1, "ring.some[0]", "What happened"),
+        (1, "ring.some[0]", "Timeline"),
         (2, "ring.some[0]", "has evidence of another run, with seed 2"),
         (1, "ring.other", "has evidence of something else: go 1.10.0, ring.other"),
     ],
