@@ -64,10 +64,10 @@ class HostNames:
         asked = server.asked(lambda query: query.question.name == _PROBE, deadline=timing.QUIET)
         if not await waits.came(asked):
             raise HostNamesIgnored(
-                f"the client does not ask the name server that its process was given: by a channel "
-                f"without xDS, to {_TARGET}, no query came there. Start it so that it "
-                "reads the /etc/resolv.conf of its adapter: a chroot or container of its own has "
-                "to be given that file; `xdspec doctor` looks at that as well"
+                f"the client does not query the private name server of its process: on a channel "
+                f"without xDS to {_TARGET}, no query came. Start the client so that it reads the "
+                "/etc/resolv.conf of its adapter: copy that file into the client's chroot or "
+                "container. `xdspec doctor` checks this alone (name-server)"
             )
         self._first = len(server.queries)
         await self._channels.open_default(process)

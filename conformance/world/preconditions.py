@@ -219,8 +219,8 @@ class Preconditions:
             await self._calls.make(self._values.sessions(1), channel=plainly, deadline=timing.EVENT)
         if not any(member.attempts for member in members):
             raise HostNamesIgnored(
-                f"the client does not see the table of host names that its process was given: by a "
-                f"channel without xDS, to dns:///{name}, no endpoint was connected to. Start it "
-                "so that it reads the /etc/hosts of its adapter: a chroot or container of its own "
-                "has to be given that file; `xdspec doctor` looks at it alone (host-names)"
+                f"the client does not read the private hosts file of its process: on a channel "
+                f"without xDS to dns:///{name}, it connected to no endpoint. Start the client so "
+                "that it reads the /etc/hosts of its adapter: copy that file into the client's "
+                "chroot or container. `xdspec doctor` checks this alone (host-names)"
             )

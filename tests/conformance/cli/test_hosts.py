@@ -42,7 +42,7 @@ async def test_who_sees_no_names_is_not_asked_for_what_stands_behind_them(xdspec
     found = ended.clauses["A61-DNS-01"]
     assert (found["verdict"], found["reason"]) == ("skip", "environment"), ended.said
     assert "to dns:///several.xdspec.test:" in ended.out
-    assert "container of its own has to be given that file; `xdspec doctor`" in ended.out
+    assert "copy that file into the client's chroot or container. `xdspec doctor`" in ended.out
 
 
 async def test_who_sees_them_and_uses_no_address_has_failed(xdspec: Any) -> None:
@@ -107,4 +107,4 @@ async def test_who_asks_elsewhere_is_not_failed(xdspec: Any) -> None:
     ended = await xdspec.run("run", str(SECLUDED), "--scenario", "dns.name_and_port")
     found = ended.clauses["A37-DNS-01"]
     assert (found["verdict"], found["reason"]) == ("skip", "environment"), ended.said
-    assert "does not ask the name server that its process was given" in ended.out
+    assert "does not query the private name server of its process" in ended.out
