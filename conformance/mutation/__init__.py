@@ -1,1 +1,1 @@
-"""The reference client broken in one place after another, and who notices."""
+"""Run mutants of the reference client, and compute which scenarios kill them."""

@@ -1,10 +1,10 @@
-"""Mutants of the reference client, and which scenarios kill them: the proof that a check can fail.
+"""Compute which scenarios kill each mutant of the reference client: proof that a check can fail.
 
-A mutant breaks one clause, and runs only the scenarios that claim it. It is killed when one of them
-fails the clause, or, where the text leaves a choice, reports the choice that the mutant makes. Its
-death, as a crash or an exit, is no kill: a mutant that cannot run proves nothing. Nor is it one
-that the clause is blocked by another. Where this machine does not let any of its scenarios run, it
-is untried, which is told, and proves nothing either way.
+A mutant breaks one clause, and runs only the scenarios that decide that clause. A scenario kills
+the mutant if it fails the clause, or, if the text leaves a choice, reports the mutant's choice. A
+crash or an exit of the mutant is not a kill, because a mutant that cannot run proves nothing. A
+blocked clause is not a kill either. If this machine can run none of its scenarios, the mutant is
+untried, which proves nothing either way.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from conformance.judging.verdicts import Decision, Reason, Verdict, leaves_a_cho
 from conformance.spec.catalogue import Catalogue
 
 MUTANTS = "conformance.mutation.mutants"
-"""The package that has them: a package for each base text, a module for each file of rows."""
+"""The package of all mutants: a package for each base text, a module for each file of rows."""
 
 DEATHS = {Reason.CRASHED, Reason.EXITED, Reason.FLOODED}
 
 
 class DeclaredMutant(msgspec.Struct, frozen=True, kw_only=True):
-    """A mutant as it was declared."""
+    """A declared mutant."""
 
     id: str
     """``hash_policy.hash_of_32_bits``: the section's file, and the name."""
@@ -41,20 +41,20 @@ class DeclaredMutant(msgspec.Struct, frozen=True, kw_only=True):
     reports: str
     issue: str
     place: str
-    """``module:name``, by which the process of the client finds it."""
+    """``module:name``, for the process of the client to import it."""
 
     @property
     def module(self) -> str:
-        """The file it is in, without its ending: ``a42/ring``."""
+        """The file of the mutant without its suffix, such as ``a42/ring``."""
         return self.place.partition(":")[0].removeprefix(f"{MUTANTS}.").replace(".", "/")
 
     def is_in(self, area: str) -> bool:
-        """Whether it is of an area: all of a base text (``a42``), or one file (``a42/ring``)."""
+        """Return whether the mutant is in an area: a base text (``a42``) or file (``a42/ring``)."""
         return area in {self.module, self.module.partition("/")[0]}
 
 
 class MutantResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a mutant."""
+    """The result of a mutant."""
 
     id: str
     clause: str
@@ -64,22 +64,22 @@ class MutantResult(msgspec.Struct, frozen=True, kw_only=True):
     also_failed: tuple[str, ...]
     """Other clauses that failed in the scenarios that ran."""
     trouble: str = ""
-    """Why it could not be judged, or tried, if so."""
+    """Why the mutant has no verdict or could not run; empty otherwise."""
 
 
 class Matrix(msgspec.Struct, frozen=True, kw_only=True):
-    """What ``xdspec mutants --json`` writes."""
+    """The output of ``xdspec mutants --json``."""
 
     schema: Literal[1] = 1
     mutants: tuple[MutantResult, ...]
     without_mutant: tuple[str, ...]
     """Clauses that a scenario decides and no mutant breaks."""
     idle: tuple[str, ...]
-    """Scenarios that ran and killed nothing, nor did another row of their table."""
+    """Scenarios that ran and killed no mutant, and neither did another row of their table."""
 
 
 def declared_mutants() -> tuple[DeclaredMutant, ...]:
-    """Every mutant, in the order of the files and of the names in them."""
+    """Return every mutant, in the order of the files and of the names in them."""
     found = []
     packages = importlib.import_module(MUTANTS).__path__
     for info in pkgutil.walk_packages(packages, prefix=f"{MUTANTS}."):
@@ -107,7 +107,7 @@ def _declared(section: str, name: str, place: str, mutant: Mutant) -> DeclaredMu
 def result_of(
     mutant: DeclaredMutant, records: Iterable[Record], catalogue: Catalogue
 ) -> MutantResult:
-    """Tell whether any of the scenarios that ran against a mutant has killed it."""
+    """Return whether any of the scenarios that ran against a mutant killed it."""
     ran = once_each(list(records), catalogue)
     kills = [
         record for record in ran if any(_kills(d, mutant, catalogue) for d in record.decisions)
@@ -140,7 +140,7 @@ def result_of(
 
 
 def _was_kept_out(record: Record) -> bool:
-    """Whether this machine did not let a scenario run."""
+    """Return whether this machine could not run a scenario."""
     looked_at = {decision.reason for decision in record.decisions} - {Reason.EDITION, Reason.FAST}
     return looked_at == {Reason.ENVIRONMENT}
 
@@ -160,12 +160,12 @@ def fully_tried(
     chosen: Iterable[DeclaredMutant],
     of: Iterable[DeclaredMutant],
 ) -> dict[str, Declaration]:
-    """Tell of which scenarios every mutant runs: only these can be called idle after a part.
+    """Return the scenarios whose mutants all run; only these can be idle in a partial run.
 
     Args:
-        scenarios: all that there are.
+        scenarios: all scenarios.
         chosen: mutants that run.
-        of: all that there are.
+        of: all mutants.
     """
     runs = {mutant.id for mutant in chosen}
     mutants: dict[str, set[str]] = defaultdict(set)
@@ -185,18 +185,18 @@ def matrix(
     scenarios: Mapping[str, Declaration],
     catalogue: Catalogue,
 ) -> Matrix:
-    """Put the fates of mutants together, and what the mutants leave unproven.
+    """Return the results of all mutants, and the clauses and scenarios that they do not prove.
 
     Args:
-        mutants: those that ran.
-        records: by mutant's id, what the scenarios saw of it.
-        scenarios: those that could have run.
+        mutants: the mutants that ran.
+        records: by the mutant's id, the records of its scenarios.
+        scenarios: the scenarios that could have run.
         catalogue: the clauses.
     """
-    fates = tuple(result_of(mutant, records.get(mutant.id, ()), catalogue) for mutant in mutants)
-    broken = {result.clause for result in fates}
+    results = tuple(result_of(mutant, records.get(mutant.id, ()), catalogue) for mutant in mutants)
+    broken = {result.clause for result in results}
     decided = {clause for scenario in scenarios.values() for clause in scenario.clauses}
-    busy = {_table(scenario) for result in fates for scenario in result.by}
+    busy = {_table(scenario) for result in results for scenario in result.by}
     busy |= {
         _table(record.scenario)
         for each in records.values()
@@ -204,12 +204,12 @@ def matrix(
         if _was_kept_out(record)
     }
     return Matrix(
-        mutants=fates,
+        mutants=results,
         without_mutant=tuple(sorted(decided - broken)),
         idle=tuple(sorted(scenario for scenario in scenarios if _table(scenario) not in busy)),
     )
 
 
 def _table(scenario: str) -> str:
-    """Its name without that of the row: rows share the checks, which a mutant of one row proves."""
+    """Return a scenario's name without its row; a mutant of one row proves the checks of all."""
     return scenario.partition("[")[0]

@@ -1,1 +1,1 @@
-"""Every mutant, in a file named as the rows of its clause are."""
+"""Declare every mutant, in a file with the name of its clause's file in the catalogue."""

@@ -1,4 +1,4 @@
-"""What mutants do to the findings by which the reference client refuses a Cluster."""
+"""Change the findings for which the reference client rejects a Cluster."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Weigh = Callable[[Any, Sequence[Finding]], Sequence[Finding]]
 
 
 def overlooking(field: str, words: str = "") -> Weigh:
-    """What is wrong with a field, by the end of its path, does not count."""
+    """Ignore findings about a field, by the end of its path."""
 
     def weigh(_message: Any, found: Sequence[Finding]) -> Sequence[Finding]:
         return [
@@ -23,7 +23,7 @@ def overlooking(field: str, words: str = "") -> Weigh:
 
 
 def overlooking_below(message: str) -> Weigh:
-    """What is wrong within a field does not count, but for what it lacks."""
+    """Ignore findings within a field, except for missing fields."""
 
     def weigh(_message: Any, found: Sequence[Finding]) -> Sequence[Finding]:
         return [
@@ -36,7 +36,7 @@ def overlooking_below(message: str) -> Weigh:
 
 
 def refusing(is_wrong: Callable[[Any], bool]) -> Weigh:
-    """A Cluster that is like this is a bad one, too."""
+    """Reject Clusters that match, too."""
 
     def weigh(message: Any, found: Sequence[Finding]) -> Sequence[Finding]:
         return [*found, ("", "is not supported")] if is_wrong(message) else found
@@ -45,7 +45,7 @@ def refusing(is_wrong: Callable[[Any], bool]) -> Weigh:
 
 
 def not_forgiving() -> Weigh:
-    """From the first bad Cluster on all are bad."""
+    """Reject every Cluster after the first bad one."""
     bad: list[Finding] = []
 
     def weigh(_message: Any, found: Sequence[Finding]) -> Sequence[Finding]:

@@ -53,6 +53,7 @@ CLAUSES = {
     absence=True,
 )
 async def test_clusters(world: World) -> None:
+    """A cluster that does not come within 15 s does not exist."""
     planted = await deploy(world, *TREES, NONE, *SHARING, direct=(DIRECT,))
     missing = (*each_position("x"), "none-x", "none-y", "x", DIRECT)
     lacks = without_resources(planted.served, Kind.CLUSTER, *missing)

@@ -200,6 +200,7 @@ async def test_name_that_changes(world: World) -> None:
     [case("ipv6", "A37-DNS-24", "::1", False), case("over-tcp", "A37-DNS-25", "127.0.0.2", True)],
 )
 async def test_kinds_of_answers(world: World, clause: str, at: str, is_truncated: bool) -> None:  # noqa: FBT001
+    """The client uses an IPv6 address and a truncated answer, or not, by its resolver."""
     (member,) = await world.registry.of_one_port(at)
     await world.names.begin({host("m"): NameRecords((at,), is_truncated=is_truncated)})
     await world.serve(aggregate_config(("m",), (leaf("m", discovery=by_name("m", member)),)))

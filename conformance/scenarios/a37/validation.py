@@ -348,6 +348,7 @@ ONE_MATCH = f"transport_socket_matches {{ transport_socket {{ {tls(validated())}
 
 @scenario("A50-CDS-09", "A29-CDS-10", AFTERWARDS, bootstrap=WITH_CERTIFICATES)
 async def test_left_open(world: World) -> None:
+    """The text does not say whether the client rejects these Clusters."""
     live = await LiveCluster.begin(world, "EDS")
     not_enforced = outliers("A50-CDS-09", "failure_percentage_threshold { value: 101 }")
     await live.left_open(not_enforced, used=True)
@@ -356,6 +357,7 @@ async def test_left_open(world: World) -> None:
 
 @scenario("A50-CDS-10", AFTERWARDS, seconds=1)
 async def test_longest_times(world: World) -> None:
+    """The client accepts or rejects outlier detection durations of 10,000 years."""
     live = await LiveCluster.begin(world, "EDS")
     for duration in DURATIONS:
         longest = f"{duration} {{ seconds: 315576000000 nanos: 999999999 }}"
@@ -365,6 +367,7 @@ async def test_longest_times(world: World) -> None:
 @scenario("A37-VALID-12", AFTERWARDS)
 @pytest.mark.parametrize("name", [pytest.param("other", id="other"), pytest.param("", id="none")])
 async def test_name_of_the_extension(world: World, name: str) -> None:
+    """The client accepts or rejects another name of the extension in cluster_type."""
     live = await LiveCluster.begin(world, "aggregate")
     odd = ClusterVariant("A37-VALID-12", f"name: '{name}'", within="cluster_type")
     await live.left_open(odd, "served", used=True)
@@ -372,6 +375,7 @@ async def test_name_of_the_extension(world: World, name: str) -> None:
 
 @scenario("A37-VALID-11", AFTERWARDS)
 async def test_empty_name_below_an_aggregate(world: World) -> None:
+    """The client accepts or rejects an empty name in the list of an aggregate."""
     live = await LiveCluster.begin(world, "aggregate")
     both = packed(AGGREGATE, "clusters: '' clusters: 'place-1'")
     odd = ClusterVariant("A37-VALID-11", both, within="cluster_type")
@@ -380,6 +384,7 @@ async def test_empty_name_below_an_aggregate(world: World) -> None:
 
 @scenario("A37-VALID-23", "A37-VALID-24", AFTERWARDS)
 async def test_logical_dns_left_open(world: World) -> None:
+    """The client accepts or rejects port 0 and a resolver_name in a LOGICAL_DNS cluster."""
     live = await LiveCluster.begin(world, "LOGICAL_DNS")
     await live.left_open(ClusterVariant("A37-VALID-23", "port_value: 0", within=SOCKET), used=False)
     await live.left_open(
@@ -395,6 +400,7 @@ async def test_logical_dns_left_open(world: World) -> None:
     ],
 )
 async def test_service_name(world: World, clause: str, services: tuple[str | None, ...]) -> None:
+    """The client subscribes to endpoints by the service_name, or else by the cluster name."""
     members = await world.endpoints(len(services))
     leaves = [leaf(f"cluster-{number}", (member,)) for number, member in enumerate(members)]
     named = [cluster.known_as(service) for cluster, service in zip(leaves, services, strict=True)]

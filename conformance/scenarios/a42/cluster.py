@@ -282,7 +282,7 @@ async def check_choice(
 
 
 async def offer_cluster(world: World, change: Callable[[XdsConfig], Any]) -> Answer:
-    """The client's answer to a changed Cluster, after it has used a good one."""
+    """Send a changed Cluster while a valid one is in use; return the client's ACK or NACK."""
     served = await world.plain_ring()
     await world.require_served(world.sessions(1))
     return await world.control.offer(Kind.CLUSTER, change(served))
@@ -290,6 +290,7 @@ async def offer_cluster(world: World, change: Callable[[XdsConfig], Any]) -> Ans
 
 @scenario("A42-CDS-02")
 async def test_round_robin(world: World) -> None:
+    """The client accepts ROUND_ROBIN and balances requests in turn."""
     served = single_locality(await world.addresses(TURNS), policy=RoundRobin())
     await world.serve(served)
     await world.check_rotation("A42-CDS-02", served)

@@ -217,6 +217,7 @@ def of_odd_entries(six: tuple[str, ...]) -> XdsConfig:
 
 
 def orders(served: XdsConfig) -> dict[str, MatchesRing]:
+    """Return the rings by each known order of allotment."""
     return {name: served.matches_ring(allotment=order) for order, name in ORDERS.items()}
 
 
@@ -236,6 +237,7 @@ async def test_more_endpoints_than_entries(world: World) -> None:
 
 
 def orders_of_few(served: XdsConfig) -> dict[str, MatchesRing]:
+    """Return the rings by each known order, and one with an entry for each endpoint."""
     larger = served.with_policy(RingHash(minimum=8, maximum=8))
     return {
         "every other one as listed": served.matches_ring(allotment="list"),

@@ -1,1 +1,1 @@
-"""Mutants of what A37 leans on: A27, and those that amend it."""
+"""Mutants of the clauses of A27, and of the gRFCs that amend it."""

@@ -7,31 +7,31 @@ from conformance.mutation.mutants.findings import not_forgiving
 
 bad_ones_are_gone = Mutant(
     clause="A46-NACK-03",
-    broken="of what is bad in a response nothing is left",
+    broken="the last accepted versions of bad resources are dropped",
     xds={"refusal_counts": lambda _noun, _features: True},
 )
 
 all_or_nothing = Mutant(
     clause="A46-NACK-03",
-    broken="nothing of a response is used that has a bad resource",
+    broken="no resource of a response with a bad resource is used",
     xds={"uses_good_beside_bad": False},
 )
 
 no_cluster_of_a_bad_response = Mutant(
     clause="A46-NACK-01",
-    broken="no Cluster of a response is used that has a bad one",
+    broken="no Cluster of a response with a bad Cluster is used",
     xds={"uses_good_beside_bad": False},
 )
 
 no_endpoints_of_a_bad_response = Mutant(
     clause="A46-NACK-02",
-    broken="no endpoints of a response are used that has bad ones",
+    broken="no endpoints of a response with a bad resource are used",
     xds={"uses_good_beside_bad": False},
 )
 
 version_of_the_bad_response = Mutant(
     clause="A46-NACK-07",
-    broken="a NACK names the version that it refuses",
+    broken="a NACK names the version that it rejects",
     xds={"version_of_nack": lambda _accepted, rejected: rejected},
     reports="version of the response",
 )
@@ -44,13 +44,13 @@ ack_after_the_nack = Mutant(
 
 first_complaint_alone = Mutant(
     clause="A46-NACK-05",
-    broken="a NACK tells of the first bad resource alone",
+    broken="a NACK names the first bad resource only",
     xds={"reason_of_nack": lambda found: found[0]},
     reports="does not name each",
 )
 
 refused_for_good = Mutant(
     clause="A46-NACK-06",
-    broken="from the first bad Cluster on each is refused",
+    broken="after the first bad Cluster every Cluster is rejected",
     xds={"wrong_with_cluster": not_forgiving()},
 )

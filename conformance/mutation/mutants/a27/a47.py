@@ -13,19 +13,19 @@ service_name_may_be_missing = Mutant(
 
 xdstp_refused = Mutant(
     clause="A47-CDS-02",
-    broken="a Cluster with an xdstp name is refused",
+    broken="a Cluster with an xdstp name is rejected",
     xds={"service_name_is_accepted": lambda cluster, _written: not cluster.startswith("xdstp:")},
 )
 
 self_refused = Mutant(
     clause="A47-CDS-03",
-    broken="endpoints come from `ads` alone",
+    broken="only `ads` is accepted as eds_config",
     xds={"eds_source_is_accepted": {"ads"}.__contains__},
 )
 
 aggregate_needs_a_service_name = Mutant(
     clause="A47-CDS-04",
-    broken="an aggregate with an xdstp name needs a service name, too",
+    broken="an aggregate with an xdstp name needs a service name",
     xds={
         "wrong_with_cluster": refusing(
             lambda cluster: (

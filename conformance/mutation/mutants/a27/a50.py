@@ -34,7 +34,7 @@ negative_nanos = Mutant(
 
 last_time_unchecked = Mutant(
     clause="A50-CDS-01",
-    broken="max_ejection_time is not looked at",
+    broken="max_ejection_time is not validated",
     xds={
         "duration_is_accepted": lambda field, seconds, nanos: (
             field == "max_ejection_time" or duration_is_accepted(field, seconds, nanos)
@@ -60,25 +60,25 @@ nanos_without_end = Mutant(
 
 ejection_percent_unchecked = Mutant(
     clause="A50-CDS-03",
-    broken="max_ejection_percent is not looked at",
+    broken="max_ejection_percent is not validated",
     xds={"wrong_with_cluster": overlooking("max_ejection_percent")},
 )
 
 success_rate_unchecked = Mutant(
     clause="A50-CDS-04",
-    broken="enforcing_success_rate is not looked at",
+    broken="enforcing_success_rate is not validated",
     xds={"wrong_with_cluster": overlooking("enforcing_success_rate")},
 )
 
 threshold_unchecked = Mutant(
     clause="A50-CDS-05",
-    broken="the enforcing percentage is looked at in the place of the threshold",
+    broken="the enforcing percentage is validated instead of the threshold",
     xds={"wrong_with_cluster": overlooking("failure_percentage_threshold")},
 )
 
 failure_percentage_unchecked = Mutant(
     clause="A50-CDS-06",
-    broken="enforcing_failure_percentage is not looked at",
+    broken="enforcing_failure_percentage is not validated",
     xds={"wrong_with_cluster": overlooking("enforcing_failure_percentage")},
 )
 
@@ -92,7 +92,7 @@ a_hundred_is_too_much = Mutant(
 
 zero_is_no_duration = Mutant(
     clause="A50-CDS-07",
-    broken="durations of zero are refused",
+    broken="durations of zero are rejected",
     xds={
         "duration_is_accepted": lambda field, seconds, nanos: (
             bool(seconds or nanos) and duration_is_accepted(field, seconds, nanos)
@@ -102,7 +102,7 @@ zero_is_no_duration = Mutant(
 
 milliseconds_overflow = Mutant(
     clause="A50-CDS-10",
-    broken="durations whose nanoseconds need more than 63 bits are refused",
+    broken="durations whose nanoseconds need more than 63 bits are rejected",
     xds={
         "duration_is_accepted": lambda field, seconds, nanos: (
             duration_is_accepted(field, seconds, nanos) and seconds * NANOS < 2**63
@@ -113,7 +113,7 @@ milliseconds_overflow = Mutant(
 
 nothing_set_refused = Mutant(
     clause="A50-CDS-08",
-    broken="an outlier_detection that says nothing is an error",
+    broken="an empty outlier_detection is an error",
     xds={
         "wrong_with_cluster": refusing(
             lambda cluster: (
@@ -125,7 +125,7 @@ nothing_set_refused = Mutant(
 
 what_is_not_enforced_is_ignored = Mutant(
     clause="A50-CDS-09",
-    broken="a threshold that is not enforced is not looked at",
+    broken="a threshold that is not enforced is not validated",
     xds={"wrong_with_cluster": overlooking("failure_percentage_threshold")},
     reports="accepted",
 )

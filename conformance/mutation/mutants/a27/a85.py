@@ -18,13 +18,13 @@ ALL_NAMED = "named_metrics.*"
 
 
 def as_when_it_came() -> Callable[[Account], Sequence[str]]:
-    """An endpoint goes on by the list that there was when it had its first request."""
+    """Keep the list of each endpoint from its first request."""
     known: dict[object, Sequence[str]] = {}
     return lambda account: known.setdefault(account.subchannel, account.metrics)
 
 
 def as_named_ones(metrics: BackendMetrics, listed: Sequence[str]) -> Mapping[Metric, float]:
-    """What has a field of its own is told by name all the same."""
+    """Report metrics that have a field as named metrics."""
     return {
         replace(metric, is_field=False): value
         for metric, value in those_listed(metrics, listed).items()
@@ -33,19 +33,19 @@ def as_named_ones(metrics: BackendMetrics, listed: Sequence[str]) -> Mapping[Met
 
 all_names_told = Mutant(
     clause="A85-LIST-01",
-    broken="all named metrics are told if one is listed",
+    broken="all named metrics are reported if one is listed",
     rules={"metrics_by_list": lambda metrics, _: those_listed(metrics, (ALL_NAMED,))},
 )
 
 fields_not_used = Mutant(
     clause="A85-LIST-02",
-    broken="utilizations are told by name, and not in the fields that there are for them",
+    broken="utilizations are reported as named metrics, not in their fields",
     rules={"metrics_by_list": as_named_ones},
 )
 
 application_left_out = Mutant(
     clause="A85-LIST-02",
-    broken="application_utilization is not told",
+    broken="application_utilization is not reported",
     rules={
         "metrics_by_list": lambda metrics, listed: those_listed(
             replace(metrics, application_utilization=0.0), listed
@@ -55,7 +55,7 @@ application_left_out = Mutant(
 
 bare_names_known = Mutant(
     clause="A85-LIST-03",
-    broken="an entry without a dot stands for all named metrics",
+    broken="an entry without a dot selects all named metrics",
     rules={
         "metrics_by_list": lambda metrics, listed: those_listed(
             metrics, (*listed, ALL_NAMED) if "named_metrics" in listed else listed
@@ -65,7 +65,7 @@ bare_names_known = Mutant(
 
 all_without_a_list = Mutant(
     clause="A85-LIST-04",
-    broken="all named metrics are told while the Cluster lists nothing, as before A85",
+    broken="all named metrics are reported if the Cluster lists nothing, as before A85",
     rules={
         "metrics_by_list": lambda metrics, listed: (
             those_listed(metrics, listed) if listed else all_named(metrics, listed)
@@ -75,13 +75,13 @@ all_without_a_list = Mutant(
 
 list_read_once = Mutant(
     clause="A85-LIST-05",
-    broken="what the Cluster listed first holds for good",
+    broken="the first list of the Cluster is used forever",
     rules={"metrics_listed": for_good(the_newest)},
 )
 
 endpoints_keep_their_list = Mutant(
     clause="A85-LIST-06",
-    broken="endpoints that are there go by the list with which they came",
+    broken="existing endpoints keep using the list from when they were added",
     rules={"metrics_listed": as_when_it_came()},
     reports="at endpoints that are new",
 )

@@ -10,13 +10,13 @@ from conformance.mutation.mutants.findings import refusing
 
 ads_refused = Mutant(
     clause="A27-CDS-01",
-    broken="endpoints come from `self` alone",
+    broken="only `self` is accepted as eds_config",
     xds={"eds_source_is_accepted": {"self"}.__contains__},
 )
 
 no_source_at_all = Mutant(
     clause="A27-CDS-02",
-    broken="a Cluster that does not say where its endpoints come from has them from ADS",
+    broken="a missing eds_cluster_config means ADS",
     xds={"eds_source_is_accepted": {"ads", "self", None}.__contains__},
 )
 
@@ -28,7 +28,7 @@ empty_source = Mutant(
 
 paths = Mutant(
     clause="A27-CDS-04",
-    broken="a path is taken for ADS",
+    broken="a path is treated as ADS",
     xds={
         "eds_source_is_accepted": lambda source: (
             eds_source_is_accepted(source) or "path" in (source or "")
@@ -38,49 +38,49 @@ paths = Mutant(
 
 apis = Mutant(
     clause="A27-CDS-04",
-    broken="another API is taken for ADS",
+    broken="another API is treated as ADS",
     xds={"eds_source_is_accepted": {"ads", "self", "api_config_source"}.__contains__},
 )
 
 any_lrs_server = Mutant(
     clause="A27-CDS-07",
-    broken="the load goes to the control plane, whoever lrs_server names",
+    broken="load is reported to the control plane, whatever lrs_server names",
     xds={"lrs_server_is_accepted": lambda _source: True},
 )
 
 health_checks_refused = Mutant(
     clause="A27-CDS-10",
-    broken="what cannot be done, as health checks, is an error",
+    broken="an unsupported field, such as health_checks, is an error",
     xds={"wrong_with_cluster": refusing(lambda cluster: bool(cluster.health_checks))},
 )
 
 service_name_ignored = Mutant(
     clause="A27-CDS-05",
-    broken="endpoints are asked for by the name of the cluster, whatever its service name",
+    broken="endpoints are requested by the name of the cluster, whatever its service name",
     xds={"service_name": lambda _kind, _written: ""},
 )
 
 service_name_made_up = Mutant(
     clause="A27-CDS-06",
-    broken="a Cluster without a service name has one of its own",
+    broken="a Cluster without a service name gets another service name",
     xds={"service_name": lambda _kind, written: written or "default"},
 )
 
 
 def whatever_comes(name: str, wanted: Sequence[str]) -> str | None:
-    """What nobody asked for is taken for what somebody did."""
+    """Treat an unsolicited resource as the first requested one."""
     return name if name in wanted else next(iter(wanted), None)
 
 
 strangers_taken = Mutant(
     clause="A27-CDS-08",
-    broken="a resource that nobody asked for is taken for one that was asked for",
+    broken="an unsolicited resource is treated as a requested one",
     xds={"taken_for": whatever_comes},
 )
 
 
 def alike(change: Callable[[str], str]) -> Callable[[str, Sequence[str]], str | None]:
-    """Names count as the same that are so after a change."""
+    """Treat names as equal if `change` makes them equal."""
     return lambda name, wanted: next(
         (wanted_name for wanted_name in wanted if change(wanted_name) == change(name)), None
     )
@@ -88,19 +88,19 @@ def alike(change: Callable[[str], str]) -> Callable[[str, Sequence[str]], str | 
 
 names_without_case = Mutant(
     clause="A27-CDS-09",
-    broken="names that differ in case are the same",
+    broken="names that differ only in case are equal",
     xds={"taken_for": alike(str.casefold)},
 )
 
 names_without_blanks = Mutant(
     clause="A27-CDS-09",
-    broken="blanks around a name do not count",
+    broken="spaces around a name are ignored",
     xds={"taken_for": alike(str.strip)},
 )
 
 names_by_their_beginning = Mutant(
     clause="A27-CDS-09",
-    broken="a name that begins with the one that was asked for is the same",
+    broken="a name that starts with the requested name is equal to it",
     xds={
         "taken_for": lambda name, wanted: next(
             (wanted_name for wanted_name in wanted if name.startswith(wanted_name)), None

@@ -29,7 +29,7 @@ MILLION = 1_000_000
 
 
 def by_the_sum(drops: Sequence[DropCategory], random: Random) -> str | None:
-    """One draw for all categories, whose shares are added up."""
+    """Make one random decision for all categories, with their shares added up."""
     drawn = random.randrange(MILLION)
     for drop in drops:
         if drawn < drop.per_million:
@@ -39,14 +39,14 @@ def by_the_sum(drops: Sequence[DropCategory], random: Random) -> str | None:
 
 
 def kept_instead(drops: Sequence[DropCategory], random: Random) -> str | None:
-    """The share is of what is kept."""
+    """Treat the share as the share of requests to keep."""
     return falls_to(
         [replace(drop, per_million=MILLION - drop.per_million) for drop in drops], random
     )
 
 
 def read_once() -> Any:
-    """The drops of a cluster are read once."""
+    """Keep the first drops of a cluster."""
     first: dict[str, Any] = {}
 
     def broken(*arguments: Any) -> ClusterImplConfig:
@@ -57,7 +57,7 @@ def read_once() -> Any:
 
 
 def those_that_stay() -> Any:
-    """The drops of a cluster hold until there are others."""
+    """Keep the drops of a cluster until an update has others."""
     known: dict[str, Any] = {}
 
     def broken(*arguments: Any) -> ClusterImplConfig:
@@ -69,13 +69,13 @@ def those_that_stay() -> Any:
 
 
 def waits_for_drops(result: PickResult) -> PickResult:
-    """Who may wait is not dropped."""
+    """Queue a wait_for_ready request instead of dropping it."""
     return Queue() if isinstance(result, Fail | Drop) else result
 
 
 kept = Mutant(
     clause="A27-DROP-01",
-    broken="the share is of requests that are kept",
+    broken="the share is that of the requests that are kept",
     rules={"falls_to": kept_instead},
 )
 
@@ -91,13 +91,13 @@ internal_error = Mutant(
 
 all_is_nothing = Mutant(
     clause="A27-DROP-03",
-    broken="a share of all requests is taken for none",
+    broken="a share of 100 percent is treated as zero",
     xds={"drop_share": lambda numerator, of: (drop_share(numerator, of) or 0) % MILLION},
 )
 
 nothing_is_all = Mutant(
     clause="A27-DROP-04",
-    broken="a share of zero is taken for one that is not set, which means all",
+    broken="a share of zero is treated as unset, which means all",
     xds={"drop_share": lambda numerator, of: drop_share(numerator, of) or MILLION},
 )
 
@@ -121,7 +121,7 @@ million_as_ten_thousand = Mutant(
 
 shares_added_up = Mutant(
     clause="A27-DROP-08",
-    broken="the shares of categories are added up, and drawn for once",
+    broken="the shares of all categories are added up, with one random decision",
     rules={"falls_to": by_the_sum},
 )
 
@@ -133,7 +133,7 @@ first_category_alone = Mutant(
 
 last_category_first = Mutant(
     clause="A27-DROP-08",
-    broken="categories are drawn for from the last one on",
+    broken="categories apply from the last to the first",
     rules={"falls_to": lambda drops, random: falls_to(drops[::-1], random)},
 )
 
@@ -151,7 +151,7 @@ drops_never_taken_away = Mutant(
 
 more_than_all_refused = Mutant(
     clause="A27-DROP-10",
-    broken="a share of more than all is refused",
+    broken="a share above 100 percent is rejected",
     xds={"drop_share": lambda numerator, of: None if numerator > of else drop_share(numerator, of)},
     reports="refused",
 )
@@ -171,7 +171,7 @@ nothing_behind_drops = Mutant(
 
 
 def at_the_first_pick() -> Callable[[PickArgs], bool]:
-    """Draw for each request once."""
+    """Decide about dropping each request once."""
     drawn: list[PickArgs] = []
 
     def is_drawn_for(args: PickArgs) -> bool:
@@ -184,14 +184,14 @@ def at_the_first_pick() -> Callable[[PickArgs], bool]:
 
 drawn_once = Mutant(
     clause="A27-DROP-12",
-    broken="a request that waits is drawn for once",
+    broken="a drop decision for a waiting request is made once",
     rules={"is_drawn_for": at_the_first_pick()},
     reports="once",
 )
 
 may_wait_for_drops = Mutant(
     clause="A27-DROP-13",
-    broken="a request that may wait is not dropped",
+    broken="a wait_for_ready request is not dropped",
     rules={"wait_for_ready": waits_for_drops},
     reports="waits",
 )
@@ -212,7 +212,7 @@ without_a_share = Mutant(
 
 without_a_denominator = Mutant(
     clause="A27-DROP-14",
-    broken="a denominator that is unknown is a hundred",
+    broken="an unknown denominator means 100",
     xds={
         "drop_may_lack": lambda field: field == "denominator",
         "drop_share": lambda numerator, _of: drop_share(numerator, 100),

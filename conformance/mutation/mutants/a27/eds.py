@@ -36,13 +36,13 @@ TOO_MUCH = 2**32
 
 any_sum = Mutant(
     clause="A27-WEIGHT-01",
-    broken="weights may add up to any number",
+    broken="locality weights may add up to any number",
     xds={"too_heavy": lambda _weights: ()},
 )
 
 over_all_priorities = Mutant(
     clause="A27-WEIGHT-01",
-    broken="weights of all priorities are added up",
+    broken="the weights of all priorities are added up",
     xds={"too_heavy": lambda weights: (0,) if sum(weights.values()) >= TOO_MUCH else ()},
 )
 
@@ -52,28 +52,28 @@ MANY = 32
 
 
 class FirstOnes:
-    """The first so many localities that come weigh what they say, those after them nothing."""
+    """The first `most` localities keep their weights; later ones weigh 0."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._known: set[str] = set()
 
     def weight(self, target: str, weight: int) -> int:
-        """That."""
+        """Return the weight of a locality."""
         if len(self._known) < self._most:
             self._known.add(target)
         return weight if target in self._known else 0
 
 
 class ByPlace:
-    """A locality weighs what the one said that stood in its place of the first list of two."""
+    """A locality has the weight of its position in the first list of two."""
 
     def __init__(self) -> None:
         self._first: list[int] = []
         self._places: dict[str, int] = {}
 
     def weight(self, target: str, weight: int) -> int:
-        """That."""
+        """Return the weight of a locality."""
         place = self._places.setdefault(target, len(self._places) % 2)
         if len(self._first) == place:
             self._first.append(weight)
@@ -81,13 +81,13 @@ class ByPlace:
 
 
 class Latecomers:
-    """Whoever was not there first weighs 1."""
+    """The first locality keeps its weight; all others weigh 1."""
 
     def __init__(self) -> None:
         self._first = ""
 
     def weight(self, target: str, weight: int) -> int:
-        """That."""
+        """Return the weight of a locality."""
         self._first = self._first or target
         return weight if target == self._first else 1
 
@@ -100,19 +100,19 @@ only_so_many = Mutant(
 
 weights_by_place = Mutant(
     clause="A27-WEIGHT-03",
-    broken="weights go by the place in the list, as they were first",
+    broken="weights belong to positions in the list, as in the first list",
     rules={"target_weight": ByPlace().weight},
 )
 
 weight_of_before = Mutant(
     clause="A27-WEIGHT-04",
-    broken="a locality that comes back weighs what it weighed before",
+    broken="a locality that returns keeps its old weight",
     rules={"target_weight": FirstWeights().weight},
 )
 
 newcomers_weigh_one = Mutant(
     clause="A27-WEIGHT-05",
-    broken="a locality that comes from elsewhere weighs 1",
+    broken="a locality that comes from another priority has weight 1",
     rules={"target_weight": Latecomers().weight},
 )
 
@@ -120,20 +120,20 @@ newcomers_weigh_one = Mutant(
 
 
 def lowest(children: Sequence[ChildView | None]) -> Choice:
-    """The last priority, whatever the others do."""
+    """Choose the last priority, whatever the others do."""
     last = len(children) - 1
     return Make(last) if children[last] is None else Use(last)
 
 
 def one_of_two(children: Sequence[ChildView | None]) -> Choice:
-    """The choice of the first two priorities."""
+    """Choose among the first two priorities."""
     return choose_by_a56(children[:2])
 
 
 def empty_if_one_is(
     aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: ClusterRules
 ) -> Update:
-    """The tree, where a priority with an empty locality has nothing in it."""
+    """Return the tree, with priorities emptied that have an empty locality."""
     fewer = [
         (
             leaf,
@@ -165,7 +165,7 @@ def last_listing_of_each_locality(
 
 
 def never_fewer() -> MakeTree:
-    """The tree, where priorities that an update takes away stay."""
+    """Return the tree, with priorities that an update removed."""
     most: dict[str, LeafEndpoints] = {}
 
     def tree(
@@ -182,13 +182,13 @@ def never_fewer() -> MakeTree:
 
 
 class SpoiltByOne:
-    """From the first endpoint in bad health on none is used."""
+    """No endpoint is used after the first unhealthy one."""
 
     def __init__(self) -> None:
         self._is_spoilt = False
 
     def is_used(self, health: int) -> bool:
-        """Whether this one is."""
+        """Return whether an endpoint is used."""
         self._is_spoilt = self._is_spoilt or not endpoint_is_used(health)
         return not self._is_spoilt
 
@@ -201,13 +201,13 @@ lowest_priority = Mutant(
 
 empty_one_waited_for = Mutant(
     clause="A27-PRIO-02",
-    broken="a priority without endpoints is waited for as if it were connecting",
+    broken="a priority without endpoints counts as CONNECTING",
     rules={"timer_ends": lambda state: state in {State.READY, State.IDLE}},
 )
 
 spoilt_by_an_empty_locality = Mutant(
     clause="A27-PRIO-03",
-    broken="a priority with an empty locality is empty",
+    broken="a priority with an empty locality counts as empty",
     rules={"tree": empty_if_one_is},
 )
 
@@ -219,25 +219,25 @@ two_priorities_at_most = Mutant(
 
 no_update_after_failure = Mutant(
     clause="A27-PRIO-05",
-    broken="a priority keeps the endpoints that it had first",
+    broken="a priority keeps its first endpoints",
     rules={"takes_updates": lambda _: False},
 )
 
 spoilt_by_an_ill_endpoint = Mutant(
     clause="A27-PRIO-06",
-    broken="with one endpoint in bad health none is used any more",
+    broken="if one endpoint is unhealthy, no endpoint is used",
     xds={"endpoint_is_used": SpoiltByOne().is_used},
 )
 
 spoilt_locality = Mutant(
     clause="A27-PRIO-06",
-    broken="with one endpoint in bad health its whole locality is not used",
+    broken="if one endpoint is unhealthy, its locality is not used",
     xds={"used_in_locality": lambda good: [all(good)] * len(good)},
 )
 
 empty_for_good = Mutant(
     clause="A27-PRIO-07",
-    broken="a priority that is not in use takes no update, so it stays empty",
+    broken="a priority that is not in use ignores updates, so it stays empty",
     rules={"takes_updates": lambda is_in_use: is_in_use},
 )
 
@@ -249,19 +249,19 @@ kept_in_use = Mutant(
 
 failed_one_stays_alone = Mutant(
     clause="A27-PRIO-09",
-    broken="a failed priority is not told of the locality that joins it",
+    broken="a failed priority ignores a locality that joins it",
     rules={"takes_updates": lambda is_in_use: is_in_use},
 )
 
 failed_one_beside_it_counts = Mutant(
     clause="A27-PRIO-10",
-    broken="requests fail while one locality has failed and none is READY, though others connect",
+    broken="requests fail if one locality has failed and none is READY, although others connect",
     rules=failure_comes_first.rules,
 )
 
 name_of_the_last_locality = Mutant(
     clause="A27-PRIO-11",
-    broken="a priority goes on with what its last locality had before",
+    broken="a priority continues to use the endpoints of its old locality",
     rules={"goes_on": lambda before, now: bool(now) and max(now) in before},
     reports="kept",
 )
@@ -280,54 +280,54 @@ draining_is_used = Mutant(
 
 good_is_not_used = Mutant(
     clause="A27-HEALTH-01",
-    broken="endpoints are used only if nothing is said of their health",
+    broken="only endpoints with health UNKNOWN are used",
     xds={"endpoint_is_used": lambda health: health == HealthStatus.UNKNOWN},
 )
 
 first_speaks_for_its_locality = Mutant(
     clause="A27-HEALTH-01",
-    broken="the health of the first endpoint of a locality is that of all of them",
+    broken="the health of a locality's first endpoint applies to all of them",
     xds={"used_in_locality": lambda good: good[:1] * len(good)},
 )
 
-# What is refused.
+# Rejected endpoints.
 
 
 def has_a_locality_twice(message: Any) -> bool:
-    """Whether one name stands twice, in whatever priorities."""
+    """Return whether a locality is listed twice, in any priorities."""
     names = [endpoint.locality.region for endpoint in message.endpoints]
     return len({*names}) < len(names)
 
 
 twice_is_fine = Mutant(
     clause="A27-VALID-01",
-    broken="a locality may stand twice in a priority",
+    broken="a locality may be listed twice in a priority",
     xds={"wrong_with_endpoints": overlooking("locality", "twice")},
 )
 
 no_locality_in_two_priorities = Mutant(
     clause="A27-VALID-01",
-    broken="a locality may not stand in two priorities",
+    broken="a locality may not be listed in two priorities",
     xds={"wrong_with_endpoints": refusing(has_a_locality_twice)},
 )
 
 entry_without_endpoint = Mutant(
     clause="A27-VALID-02",
-    broken="entries without an endpoint are passed over",
+    broken="entries without an endpoint are skipped",
     xds={"wrong_with_endpoints": overlooking(".endpoint")},
     reports="accepted",
 )
 
 endpoint_without_address = Mutant(
     clause="A27-VALID-03",
-    broken="endpoints without an address are passed over",
+    broken="endpoints without an address are skipped",
     xds={"wrong_with_endpoints": overlooking(".endpoint.address")},
     reports="accepted",
 )
 
 address_of_another_kind = Mutant(
     clause="A27-VALID-04",
-    broken="addresses that are no socket_address are passed over",
+    broken="addresses that are not a socket_address are skipped",
     xds={"wrong_with_endpoints": overlooking(".socket_address", "missing")},
     reports="accepted",
 )
@@ -341,7 +341,7 @@ no_port = Mutant(
 
 names_are_taken = Mutant(
     clause="A27-VALID-06",
-    broken="what is no IP address is passed over",
+    broken="addresses that are not IP addresses are skipped",
     xds={"wrong_with_endpoints": overlooking(".socket_address.address")},
     reports="accepted",
 )
@@ -362,7 +362,7 @@ any_sum_of_endpoints = Mutant(
 
 any_port = Mutant(
     clause="A27-VALID-09",
-    broken="any number is a port",
+    broken="any number is accepted as a port",
     xds={"wrong_with_endpoints": overlooking(".port_value", "is no port")},
     reports="accepted",
 )

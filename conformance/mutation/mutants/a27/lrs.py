@@ -28,13 +28,13 @@ Asked = Callable[[Collection[str], Collection[str], bool], Collection[str]]
 
 
 def first_list_for_good() -> Asked:
-    """The names that were asked for first are reported, whatever is asked later."""
+    """Report the clusters that the server requested first."""
     names = for_good(lambda value: value)
     return lambda known, asked, of_all: asked_for(known, names(asked), of_all)
 
 
 def newest_cluster_alone() -> Callable[[Account], LoadKey | None]:
-    """Requests begin and end to count only while no other cluster has had any since."""
+    """Count requests of the newest cluster only."""
     known: dict[str, None] = {}
 
     def counted(account: Account) -> LoadKey | None:
@@ -45,7 +45,7 @@ def newest_cluster_alone() -> Callable[[Account], LoadKey | None]:
 
 
 def reported_once_reported_for_good() -> Callable[[Account], LoadKey | None]:
-    """A cluster that has had lrs_server is reported from then on."""
+    """Report a cluster forever once it has had an lrs_server."""
     known: set[str] = set()
 
     def counted(account: Account) -> LoadKey | None:
@@ -57,7 +57,7 @@ def reported_once_reported_for_good() -> Callable[[Account], LoadKey | None]:
 
 
 class ListedNow:
-    """Requests count while the locality of their endpoint is in the list of their cluster."""
+    """Requests count only while their cluster lists their locality."""
 
     def __init__(self) -> None:
         self._listed: dict[str, set[Locality]] = {}
@@ -69,45 +69,45 @@ class ListedNow:
         names: PriorityNames,
         rules: ClusterRules,
     ) -> Update:
-        """The tree, of whose leaves it is noted what they list."""
+        """Return the tree, and note the localities of its leaves."""
         for leaf, found in leaves:
             places = (locality.locality for priority in found.priorities for locality in priority)
             self._listed[leaf.name] = {*places}
         return a_policy_for_each_leaf(aggregate, leaves, names, rules)
 
     def counted(self, account: Account) -> LoadKey | None:
-        """What it counts for."""
+        """Return the key of a request; None if its locality is no longer listed."""
         is_listed = account.locality in self._listed[account.cluster]
         return counted_for(account) if is_listed else None
 
 
 listed_now = ListedNow()
 
-# What begins a stream.
+# The first request of a stream.
 
 node_on_the_first_stream_alone = Mutant(
     clause="A27-LRS-01",
-    broken="only the first load stream of a process says which node it is",
+    broken="only the first load stream of a process identifies the node",
     xds={"names_itself": lambda stream: stream == 1},
 )
 
-# What is asked for.
+# Requested clusters.
 
 all_not_heeded = Mutant(
     clause="A27-LRS-02",
-    broken="clusters are reported that are asked for by name, though it is said that all can be",
+    broken="only clusters requested by name are reported, despite the send_all_clusters feature",
     xds={"asked_for": lambda known, names, _all: asked_for(known, names, all_of_them=False)},
 )
 
 names_not_heeded = Mutant(
     clause="A27-LRS-03",
-    broken="all clusters are reported, whichever are asked for",
+    broken="all clusters are reported, whichever the server requests",
     xds={"asked_for": lambda known, _names, _all: known},
 )
 
 first_name_passed_over = Mutant(
     clause="A27-LRS-03",
-    broken="the first of the names that are asked for is passed over",
+    broken="the first requested cluster is skipped",
     xds={
         "asked_for": lambda known, names, of_all: asked_for(known, sorted(names)[1:], of_all),
     },
@@ -115,7 +115,7 @@ first_name_passed_over = Mutant(
 
 nothing_with_unknown_names = Mutant(
     clause="A27-LRS-04",
-    broken="nothing is reported while a name is asked for that nobody knows",
+    broken="nothing is reported if the server requests an unknown cluster",
     xds={
         "asked_for": lambda known, names, of_all: (
             asked_for(known, names, of_all) if of_all or {*names} <= {*known} else ()
@@ -125,46 +125,46 @@ nothing_with_unknown_names = Mutant(
 
 later_lists_not_heeded = Mutant(
     clause="A27-LRS-05",
-    broken="the names that were asked for first are reported for good",
+    broken="the clusters of the first request are reported forever",
     xds={"asked_for": first_list_for_good()},
 )
 
 unasked_load_is_lost = Mutant(
     clause="A27-LRS-06",
-    broken="load of clusters that are not asked for is never told",
+    broken="load of a cluster from before it was requested is never reported",
     xds={"unasked_load_is_kept": False},
     reports="not told",
 )
 
 endpoints_told = Mutant(
     clause="A27-LRS-18",
-    broken="endpoints are told one by one when the server asks for that",
+    broken="load is reported by endpoint if the server requests that",
     xds={"tells_endpoints": True},
 )
 
-# Times.
+# Intervals.
 
 own_interval = Mutant(
     clause="A27-LRS-07",
-    broken="there is a report each second, whatever is asked for",
+    broken="there is a report each second, whatever the server requests",
     xds={"time_to_report": lambda _: 1.0},
 )
 
 first_interval_for_good = Mutant(
     clause="A27-LRS-07",
-    broken="the interval that was asked for first is kept",
+    broken="the interval of the first request is kept",
     xds={"time_to_report": for_good(lambda interval: interval)},
 )
 
 no_time_told = Mutant(
     clause="A27-LRS-08",
-    broken="reports do not tell how long their load was gathered",
+    broken="reports have no load_report_interval",
     xds={"told_time": lambda _since, _asked, _begun: 0.0},
 )
 
 time_since_the_beginning_told = Mutant(
     clause="A27-LRS-08",
-    broken="each report tells the time since the client began",
+    broken="the load_report_interval starts at the start of the client",
     xds={"told_time": lambda _since, _asked, begun: begun},
 )
 
@@ -174,17 +174,17 @@ since_the_epoch = Mutant(
     xds={"told_time": lambda since, _asked, begun: time.time() if since == begun else since},
 )
 
-# Numbers.
+# Counts.
 
 nothing_new_nothing_told = Mutant(
     clause="A27-LRS-09",
-    broken="a locality without new requests is left out, whatever is in progress there",
+    broken="a locality without new requests is left out, even with requests in progress",
     xds={"is_told": lambda load: bool(load.issued or load.succeeded or load.errors)},
 )
 
 cancelled_ones_stay = Mutant(
     clause="A27-LRS-10",
-    broken="requests that have not succeeded stay in progress",
+    broken="requests that did not succeed stay in progress",
     rules={"when_ended": stays_in_progress},
 )
 
@@ -196,7 +196,7 @@ expired_ones_succeed = Mutant(
 
 zeros_told = Mutant(
     clause="A27-LRS-16",
-    broken="clusters that have nothing to tell are told with zeros",
+    broken="clusters without load are reported with zeros",
     rules={"has_counted": lambda _: True},
     xds={"is_told": lambda _: True},
     reports="zeros",
@@ -204,19 +204,19 @@ zeros_told = Mutant(
 
 issued_not_told = Mutant(
     clause="A27-LRS-20",
-    broken="how many requests were issued is not told",
+    broken="the number of issued requests is not reported",
     rules={"when_sent": lambda counts: replace(when_sent(counts), issued=0)},
 )
 
 gone_with_its_cluster = Mutant(
     clause="A27-LRS-21",
-    broken="requests that end after another cluster was used are not told",
+    broken="requests that end after another cluster was used are not reported",
     rules={"counted_for": newest_cluster_alone()},
 )
 
 gone_locality_not_told = Mutant(
     clause="A27-LRS-21",
-    broken="requests that end after their locality has left the list are not told",
+    broken="requests that end after their locality left the list are not reported",
     rules={"tree": listed_now.tree, "counted_for": listed_now.counted},
 )
 
@@ -224,19 +224,19 @@ gone_locality_not_told = Mutant(
 
 stream_without_lrs_server = Mutant(
     clause="A27-LRS-12",
-    broken="there is a load stream whether a cluster has lrs_server or not",
+    broken="there is a load stream even if no cluster has an lrs_server",
     xds={"load_is_reported": lambda _: True},
 )
 
 lrs_server_looked_at_once = Mutant(
     clause="A27-LRS-13",
-    broken="a cluster that is given lrs_server later is not reported",
+    broken="a cluster that gets an lrs_server later is not reported",
     xds={"load_is_reported": for_good(somebody_reports)},
 )
 
 lrs_server_for_good = Mutant(
     clause="A27-LRS-23",
-    broken="a cluster that has had lrs_server is reported for good",
+    broken="a cluster that once had an lrs_server is reported forever",
     rules={"counted_for": reported_once_reported_for_good()},
 )
 
@@ -254,26 +254,26 @@ no_stream_after_a_failure = Mutant(
 
 load_lost_with_its_stream = Mutant(
     clause="A27-LRS-15",
-    broken="what is counted while there is no load stream is never told",
+    broken="load from while there is no load stream is never reported",
     xds={"load_outlives_a_stream": False},
 )
 
 stream_for_each_change = Mutant(
     clause="A27-LRS-17",
-    broken="whenever a cluster goes the load stream is begun anew",
+    broken="the load stream restarts whenever a cluster is removed",
     xds={"stream_serves_all": False},
 )
 
 asked_once_for_all_streams = Mutant(
     clause="A27-LRS-22",
-    broken="a later load stream goes on by what was asked on the one before",
+    broken="a later load stream follows the requests of the one before",
     xds={"waits_to_be_asked": False},
     reports="goes on",
 )
 
 stream_for_each_update = Mutant(
     clause="A27-LRS-24",
-    broken="whenever a Cluster is updated the load stream is begun anew",
+    broken="the load stream restarts whenever a Cluster is updated",
     xds={"stream_outlives_updates": False},
 )
 
@@ -281,34 +281,34 @@ stream_for_each_update = Mutant(
 
 last_interval_alone = Mutant(
     clause="A27-LRS-25",
-    broken="a report tells the time of one interval, however long it gathered",
+    broken="load_report_interval is one interval, however long the load was collected",
     xds={"told_time": lambda since, asked, _: min(since, asked)},
 )
 
 always_as_after_the_first = Mutant(
     clause="A27-LRS-26",
-    broken="a load stream is tried again each second, however many have failed",
+    broken="a load stream is retried each second, however many have failed",
     xds={"failures_that_count": lambda _: 1},
     reports="none of the known",
 )
 
 answers_do_not_count = Mutant(
     clause="A27-LRS-27",
-    broken="a load stream with an answer on it is followed as one that has failed",
+    broken="a load stream that got a response does not reset the backoff",
     xds={"answer_ends_backoff": False},
     reports="longer",
 )
 
 nothing_is_not_told = Mutant(
     clause="A27-LRS-28",
-    broken="no report is sent that has nothing to tell",
+    broken="no report is sent without load",
     xds={"nothing_is_told": False},
     reports="none, or one",
 )
 
 
 def once_for_good() -> Callable[[int], bool]:
-    """A load stream that is begun stays."""
+    """Keep the load stream once it has started."""
     known: list[bool] = []
 
     def is_reported(reporters: int) -> bool:
@@ -320,7 +320,7 @@ def once_for_good() -> Callable[[int], bool]:
 
 stream_for_good = Mutant(
     clause="A27-LRS-29",
-    broken="the load stream stays when the last cluster has gone that is reported",
+    broken="the load stream stays after the last reported cluster is gone",
     xds={"load_is_reported": once_for_good()},
     reports="stays",
 )

@@ -6,7 +6,7 @@ from client_under_test.reference.values import State
 
 failure_comes_first = Mutant(
     clause="A28-TARGET-01",
-    broken="where a target has failed and none is READY requests fail, though others connect",
+    broken="requests fail if one target has failed and none is READY, although others connect",
     rules={
         "state_of_targets": lambda states: (
             State.TRANSIENT_FAILURE

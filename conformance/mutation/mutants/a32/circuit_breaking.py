@@ -24,7 +24,7 @@ Impl = Callable[..., ClusterImplConfig]
 
 
 def of_default(choose: Callable[[list[int]], int]) -> Limit:
-    """The limit, chosen of those of all thresholds for the default priority."""
+    """Choose the limit among all thresholds for the default priority."""
 
     def broken(thresholds: Sequence[Any]) -> int:
         known = [threshold.max_requests.value for threshold in thresholds if not threshold.priority]
@@ -34,19 +34,19 @@ def of_default(choose: Callable[[list[int]], int]) -> Limit:
 
 
 def whatever_priority(thresholds: Sequence[Any]) -> int:
-    """The first threshold counts."""
+    """Use the first threshold, whatever its priority."""
     return int(thresholds[0].max_requests.value) if thresholds else MAX_REQUESTS
 
 
 def first_that_has_one(thresholds: Sequence[Any]) -> int:
-    """A threshold without max_requests is passed over."""
+    """Skip thresholds without max_requests."""
     return max_requests(
         [threshold for threshold in thresholds if threshold.HasField("max_requests")]
     )
 
 
 def smallest_of_all_limits(thresholds: Sequence[Any]) -> int:
-    """Every field of a threshold is a limit of requests."""
+    """Treat every field of a threshold as a limit of requests."""
     found: list[int] = [
         limit.value
         for threshold in thresholds
@@ -57,12 +57,12 @@ def smallest_of_all_limits(thresholds: Sequence[Any]) -> int:
 
 
 def goes_on_after(code: str) -> Callable[[Status], bool]:
-    """A request that has ended with this status is in flight for good."""
+    """Keep counting requests that ended with this status."""
     return lambda status: status.code != code
 
 
 def begun_anew(by: Callable[[ClusterImplConfig], object]) -> Impl:
-    """Another count where this is another."""
+    """Start another count for each value of `by`."""
 
     def broken(*arguments: Any) -> ClusterImplConfig:
         config = cluster_impl(*arguments)
@@ -72,7 +72,7 @@ def begun_anew(by: Callable[[ClusterImplConfig], object]) -> Impl:
 
 
 def first_limit() -> Impl:
-    """The limit of a cluster is read once."""
+    """Keep the first limit of a cluster."""
     first: dict[str, int] = {}
 
     def broken(*arguments: Any) -> ClusterImplConfig:
@@ -83,7 +83,7 @@ def first_limit() -> Impl:
 
 
 def limit_that_stays() -> Impl:
-    """A limit holds until there is another one."""
+    """Keep a limit until an update has another one."""
     known: dict[str, int] = {}
 
     def broken(*arguments: Any) -> ClusterImplConfig:
@@ -96,33 +96,33 @@ def limit_that_stays() -> Impl:
 
 
 def only_if_reported(*arguments: Any) -> ClusterImplConfig:
-    """No limit without load reports."""
+    """Enforce no limit without load reports."""
     config = cluster_impl(*arguments)
     return config if config.reported else replace(config, max_requests=UNLIMITED)
 
 
 def anew_for_other_endpoints(aggregate: Any, leaf: Any, found: Any, child: Any) -> Any:
-    """Another count where the endpoints are others."""
+    """Start another count for other endpoints."""
     config = cluster_impl(aggregate, leaf, found, child)
     return replace(config, service_name=f"{config.service_name}#{found.priorities}")
 
 
 def waits_at_the_limit(result: PickResult) -> PickResult:
-    """Who may wait is not failed for the limit, nor for anything else."""
+    """Queue a wait_for_ready request that would fail at the limit."""
     return Queue() if isinstance(result, Fail | Drop) else result
 
 
-# What the limit is.
+# The limit.
 
 one_too_many = Mutant(
     clause="A32-CB-01",
-    broken="as many requests as allowed are in flight, and one more is let through",
+    broken="one request beyond the limit is admitted",
     rules={"circuit_is_open": lambda in_flight, most: in_flight > most},
 )
 
 counted_by_locality = Mutant(
     clause="A32-CB-01",
-    broken="each locality has a count of its own",
+    broken="each locality has its own count",
     rules={"in_flight_key": lambda account: (*in_flight_key(account), account.locality)},
 )
 
@@ -138,7 +138,7 @@ internal = Mutant(
 
 sent_and_given_up = Mutant(
     clause="A32-CB-02",
-    broken="a request is sent, and given up if it is beyond the limit",
+    broken="a request beyond the limit is sent and then cancelled",
     rules={"sent_beyond_the_limit": True},
 )
 
@@ -156,7 +156,7 @@ none_at_all = Mutant(
 
 later_fills_in = Mutant(
     clause="A32-CB-04",
-    broken="a threshold without max_requests is passed over",
+    broken="a threshold without max_requests is skipped",
     xds={"max_requests": first_that_has_one},
 )
 
@@ -178,25 +178,25 @@ any_priority = Mutant(
 
 last_one = Mutant(
     clause="A32-CB-06",
-    broken="of several thresholds the last counts",
+    broken="the last of several thresholds counts",
     xds={"max_requests": of_default(lambda known: known[-1])},
 )
 
 smallest_one = Mutant(
     clause="A32-CB-06",
-    broken="of several thresholds the smallest counts",
+    broken="the smallest of several thresholds counts",
     xds={"max_requests": of_default(min)},
 )
 
 zero_is_unset = Mutant(
     clause="A32-CB-07",
-    broken="a limit of zero means none is set",
+    broken="a limit of zero means unset",
     xds={"max_requests": lambda of: max_requests(of) or MAX_REQUESTS},
 )
 
 signed = Mutant(
     clause="A32-CB-08",
-    broken="the limit is a signed number",
+    broken="the limit is read as a signed number",
     rules={"circuit_is_open": lambda in_flight, most: in_flight >= (most + 2**31) % 2**32 - 2**31},
 )
 
@@ -208,51 +208,51 @@ never_beyond_the_usual = Mutant(
 
 others_obeyed = Mutant(
     clause="A32-CB-09",
-    broken="the other limits of a threshold hold for requests, too",
+    broken="the other limits of a threshold apply to requests as well",
     xds={"max_requests": smallest_of_all_limits},
 )
 
-# What counts.
+# Requests that count.
 
 successes_stay = Mutant(
     clause="A32-CB-10",
-    broken="requests that succeeded go on counting",
+    broken="requests that succeeded keep counting",
     rules={"ends_flight": goes_on_after("OK")},
 )
 
 errors_stay = Mutant(
     clause="A32-CB-11",
-    broken="requests that a backend has failed go on counting",
+    broken="requests that a backend failed keep counting",
     rules={"ends_flight": goes_on_after("INTERNAL")},
 )
 
 cancelled_stay = Mutant(
     clause="A32-CB-12",
-    broken="requests that were cancelled go on counting",
+    broken="cancelled requests keep counting",
     rules={"ends_flight": goes_on_after("CANCELLED")},
 )
 
 expired_stay = Mutant(
     clause="A32-CB-12",
-    broken="requests whose deadline has passed go on counting",
+    broken="requests beyond their deadline keep counting",
     rules={"ends_flight": goes_on_after("DEADLINE_EXCEEDED")},
 )
 
 lost_stay = Mutant(
     clause="A32-CB-13",
-    broken="requests whose connection was lost go on counting",
+    broken="requests whose connection was lost keep counting",
     rules={"ends_flight": goes_on_after("UNAVAILABLE")},
 )
 
 waiting_counted = Mutant(
     clause="A32-CB-14",
-    broken="requests that wait for a connection count, and go on counting",
+    broken="requests that wait for a connection count, and keep counting",
     rules={"in_flight_while_waiting": 1},
 )
 
 refused_counted = Mutant(
     clause="A32-CB-15",
-    broken="requests beyond the limit count, and go on counting",
+    broken="requests beyond the limit count, and keep counting",
     rules={"in_flight_when_dropped": 1},
 )
 
@@ -266,7 +266,7 @@ limit_read_once = Mutant(
 
 anew_when_lowered = Mutant(
     clause="A32-CB-16",
-    broken="a changed limit begins to count anew",
+    broken="a changed limit resets the count",
     rules={"cluster_impl": begun_anew(lambda config: config.max_requests)},
 )
 
@@ -284,39 +284,39 @@ never_taken_away = Mutant(
 
 anew_when_raised = Mutant(
     clause="A32-CB-17",
-    broken="a changed limit begins to count anew",
+    broken="a changed limit resets the count",
     rules={"cluster_impl": begun_anew(lambda config: config.max_requests)},
 )
 
 anew_for_endpoints = Mutant(
     clause="A32-CB-18",
-    broken="an update of the endpoints begins to count anew",
+    broken="an update of the endpoints resets the count",
     rules={"cluster_impl": anew_for_other_endpoints},
 )
 
 anew_for_another_policy = Mutant(
     clause="A32-CB-18",
-    broken="an update of the LB policy begins to count anew",
+    broken="an update of the LB policy resets the count",
     rules={"cluster_impl": begun_anew(lambda config: config.child)},
 )
 
-# Whose count.
+# Separate counts.
 
 by_cluster_alone = Mutant(
     clause="A32-CB-19",
-    broken="a cluster goes on counting under another EDS service name",
+    broken="the count continues under another EDS service name",
     rules={"in_flight_key": lambda account: (account.cluster,)},
 )
 
 by_service_name_alone = Mutant(
     clause="A32-CB-20",
-    broken="clusters of one EDS service name are counted together",
+    broken="clusters with the same EDS service name are counted together",
     rules={"in_flight_key": lambda account: (account.service_name,)},
 )
 
 by_channel = Mutant(
     clause="A32-CB-21",
-    broken="each channel has a count of its own",
+    broken="each channel has its own count",
     rules={"in_flight_key": lambda account: (*in_flight_key(account), account.channel)},
 )
 
@@ -336,26 +336,26 @@ not_told = Mutant(
 
 told_under_a_category = Mutant(
     clause="A32-CB-24",
-    broken="requests beyond the limit are told under a category of their own",
+    broken="requests beyond the limit are reported under a category",
     rules={"told_category": lambda category: category or "circuit_breaking"},
 )
 
 may_wait = Mutant(
     clause="A32-CB-26",
-    broken="a request that may wait does so at the limit",
+    broken="a wait_for_ready request waits at the limit",
     rules={"wait_for_ready": waits_at_the_limit},
     reports="waits",
 )
 
 
 def none_but_others(thresholds: Sequence[Any]) -> int:
-    """Thresholds without one for the default priority mean no limit."""
+    """Enforce no limit if no threshold is for the default priority."""
     is_given = any(not threshold.priority for threshold in thresholds)
     return max_requests(thresholds) if is_given or not thresholds else UNLIMITED
 
 
 high_alone = Mutant(
     clause="A32-CB-03",
-    broken="circuit_breakers without a threshold for the default priority are no limit",
+    broken="circuit_breakers without a threshold for the default priority mean no limit",
     xds={"max_requests": none_but_others},
 )

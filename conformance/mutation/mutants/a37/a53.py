@@ -8,13 +8,13 @@ from client_under_test.reference.xds.rules import left_out_is_deleted, the_very_
 
 deletion_heeded = Mutant(
     clause="A53-DEL-01",
-    broken="what is deleted is used no more, whatever the server feature says",
+    broken="deleted resources are dropped, despite the server feature",
     xds={"deletion_counts": lambda _features: True},
 )
 
 
 class Forgotten:
-    """Clusters of which one response was without are never taken again."""
+    """Clusters that a response left out are never accepted again."""
 
     def __init__(self) -> None:
         self._known: set[str] = set()
@@ -22,12 +22,12 @@ class Forgotten:
         self._forgotten: set[str] = set()
 
     def taken_for(self, name: str, wanted: Sequence[str]) -> str | None:
-        """Each resource of a response."""
+        """Handle each resource of a response."""
         self._present.add(name)
         return None if name in self._forgotten else the_very_name(name, wanted)
 
     def left_out_is_deleted(self, noun: str) -> bool:
-        """The end of a response."""
+        """Handle the end of a response."""
         if noun == "Cluster":
             self._forgotten |= self._known - self._present
             self._known |= self._present
@@ -39,7 +39,7 @@ FORGOTTEN = Forgotten()
 
 never_taken_again = Mutant(
     clause="A53-DEL-02",
-    broken="a Cluster whose deletion was ignored stays for good as it was then",
+    broken="a Cluster whose deletion was ignored takes no further update",
     xds={
         "taken_for": FORGOTTEN.taken_for,
         "left_out_is_deleted": FORGOTTEN.left_out_is_deleted,
@@ -48,7 +48,7 @@ never_taken_again = Mutant(
 
 waited_for_in_vain = Mutant(
     clause="A53-DEL-03",
-    broken="by the server feature, a Cluster that was never there is waited for on and on",
+    broken="with the server feature, requests wait forever for a Cluster that never existed",
     xds={
         "time_to_come": lambda features: (
             (3600.0 if IGNORES_DELETION in features else DOES_NOT_EXIST_SECONDS),

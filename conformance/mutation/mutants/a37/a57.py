@@ -16,30 +16,30 @@ thirty_seconds = Mutant(
 
 time_from_the_start = Mutant(
     clause="A57-TIMER-02",
-    broken="the time of a resource begins before there is a connection",
+    broken="the timer of a resource starts before there is a connection",
     xds={"time_runs": lambda _: True},
 )
 
 what_is_there_is_timed = Mutant(
     clause="A57-TIMER-03",
-    broken="on a new stream time begins for what is there as well",
+    broken="a new stream starts timers for resources that the client has, too",
     xds={"is_timed": lambda _is_there, _was_timed: True},
 )
 
 timed_once = Mutant(
     clause="A57-TIMER-04",
-    broken="on a new stream time does not begin anew",
+    broken="a new stream does not restart timers",
     xds={"is_timed": lambda is_there, was_timed: not is_there and not was_timed},
 )
 
 any_end_is_an_error = Mutant(
     clause="A57-STREAM-01",
-    broken="a stream that ends is an error whatever it brought",
+    broken="a stream that ends is an error even after a response",
     xds={"end_is_an_error": lambda _has_answered: True},
 )
 
 no_end_is_an_error = Mutant(
     clause="A57-STREAM-02",
-    broken="a stream that ends without a word is no error",
+    broken="a stream that ends without a response is no error",
     xds={"end_is_an_error": lambda _has_answered: False},
 )

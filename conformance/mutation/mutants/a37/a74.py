@@ -16,44 +16,44 @@ from conformance.mutation.mutants.a37.trouble_absence import SOON
 
 each_route_by_itself = Mutant(
     clause="A74-CONFIG-01",
-    broken="requests of a route are sent while the resources of another one have not come",
+    broken="requests of a route are sent before the resources of other routes came",
     rules={"may_be_used": each_by_itself},
 )
 
 new_routes_at_once = Mutant(
     clause="A74-CONFIG-02",
-    broken="routes to a new cluster are used before its resources have come",
+    broken="routes to a new cluster are used before its resources came",
     rules={"may_be_used": each_by_itself},
 )
 
 old_routes_watched = Mutant(
     clause="A74-CONFIG-02",
-    broken="a cluster to which no route leads any more is asked for as before",
+    broken="a cluster without a route stays subscribed",
     rules={"let_go": lambda _watched, _needed: frozenset()},
 )
 
 new_routes_in_part = Mutant(
     clause="A74-CONFIG-03",
-    broken="routes to a new cluster are used while something of it may be missing",
+    broken="routes to a new cluster are used while its resources may still be missing",
     rules={"may_be_used": each_by_itself},
 )
 
 
 def wait_for_it(_root: str, _name: str, cluster: Cluster | None) -> Cluster | None:
-    """Wait for what is missing."""
+    """Wait for a missing cluster."""
     return None if isinstance(cluster, Missing) else cluster
 
 
 missing_waited_for = Mutant(
     clause="A74-CONFIG-03",
-    broken="routes to a cluster of which something is missing are never used",
+    broken="routes to a cluster with missing resources are never used",
     rules={"cluster_as_known": wait_for_it},
     xds=SOON,
 )
 
 
 def passed_over_once() -> Callable[[str, Sequence[Leaf | Missing], bool], Choice]:
-    """Pass each missing cluster over in the first tree in which it is met, and in no other."""
+    """Skip a missing cluster in the first tree that has it, and in no other."""
     met: dict[str, str] = {}
 
     def broken(root: str, found: Sequence[Leaf | Missing], in_force: bool, /) -> Choice:  # noqa: FBT001
@@ -66,13 +66,13 @@ def passed_over_once() -> Callable[[str, Sequence[Leaf | Missing], bool], Choice
 
 passed_over_in_one_tree = Mutant(
     clause="A74-CONFIG-04",
-    broken="a missing cluster is passed over in one tree only",
+    broken="a missing cluster is skipped in one tree only",
     rules={"leaves": passed_over_once()},
     xds=SOON,
 )
 
 one_name_alone = Mutant(
     clause="A74-CONFIG-07",
-    broken="of several LOGICAL_DNS clusters the name of one alone is resolved again",
+    broken="only one of several LOGICAL_DNS clusters is resolved again",
     rules={"resolved_again": lambda names: sorted(names)[:1]},
 )

@@ -11,7 +11,7 @@ from conformance.mutation.mutants.findings import refusing
 
 
 def of_the_first_leaf() -> Callable[[Aggregate | None, Leaf], PolicyConfig]:
-    """All leaves have the policy of the one that stands first."""
+    """Use the policy of the first leaf for all leaves."""
     first: dict[str, PolicyConfig] = {}
 
     def policy(aggregate: Aggregate | None, leaf: Leaf) -> PolicyConfig:
@@ -22,7 +22,7 @@ def of_the_first_leaf() -> Callable[[Aggregate | None, Leaf], PolicyConfig]:
 
 policy_of_the_first_leaf = Mutant(
     clause="A75-LEAF-01",
-    broken="the policy of the first leaf holds for all leaves",
+    broken="the policy of the first leaf applies to all leaves",
     rules={"policy_source": of_the_first_leaf()},
 )
 
@@ -40,20 +40,20 @@ cluster_provided_demanded = Mutant(
 
 policy_checked = Mutant(
     clause="A75-LEAF-03",
-    broken="an aggregate is refused whose policy could not be used",
+    broken="an aggregate with an unsupported policy is rejected",
     xds={"policy_of_aggregate_counts": True},
     reports="refused",
 )
 
 policy_above = Mutant(
     clause="A75-LEAF-04",
-    broken="the policy of the aggregate holds, whatever the guard says",
+    broken="the policy of the aggregate applies, whatever the guard is",
     rules={"policy_source": policy_of_the_aggregate},
     reports="of the aggregate",
 )
 
 next_leaf_stays = Mutant(
     clause="A75-LEAF-05",
-    broken="the next leaf goes on in use when the one before it serves",
+    broken="the next leaf stays in use when the leaf before it serves",
     rules={"choose_priority": the_last_ready},
 )

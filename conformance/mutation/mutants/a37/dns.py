@@ -37,7 +37,7 @@ LookUp = Callable[[str], Awaitable[tuple[str, ...]]]
 
 
 def besides(kind: str, prefix: str) -> LookUp:
-    """Another kind of records is asked for first, and nothing is made of them."""
+    """Query another record type first, and ignore the result."""
 
     async def look_up(name: str) -> tuple[str, ...]:
         with suppress(dns.exception.DNSException):
@@ -48,21 +48,21 @@ def besides(kind: str, prefix: str) -> LookUp:
 
 
 async def domain_first(name: str) -> tuple[str, ...]:
-    """The addresses of the domain are asked for, before those of the name."""
+    """Query the addresses of the domain before those of the name."""
     with suppress(OSError):
         await addresses_of(name.partition(".")[2])
     return await addresses_of(name)
 
 
 async def never_localhost(name: str) -> tuple[str, ...]:
-    """Who is not found by DNS is not there."""
+    """Fail to resolve localhost."""
     if name.startswith("localhost:"):
         raise OSError("no such name")
     return await addresses_of(name)
 
 
 def never_again() -> LookUp:
-    """A name that could not be resolved once is never resolved."""
+    """Never resolve a name again that failed once."""
     failed: dict[str, OSError] = {}
 
     async def look_up(name: str) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ def never_again() -> LookUp:
 
 
 def first_name_for_good() -> Callable[[str, Found, bool], Leaves]:
-    """A leaf goes by the name that it had first."""
+    """Keep the first name of each leaf."""
     first: dict[str, str] = {}
 
     def unchanged(_root: str, found: Found) -> Found:
@@ -93,7 +93,7 @@ def first_name_for_good() -> Callable[[str, Found, bool], Leaves]:
 
 
 def by_dns_last(_root: str, met: Sequence[str], known: Mapping[str, Cluster]) -> Sequence[str]:
-    """Leaves of EDS come before the others."""
+    """Put EDS leaves before the others."""
 
     def is_by_dns(name: str) -> bool:
         leaf = known[name]
@@ -103,7 +103,7 @@ def by_dns_last(_root: str, met: Sequence[str], known: Mapping[str, Cluster]) ->
 
 
 def refuses(is_bad: Callable[[str], bool]) -> Callable[[Any], Any]:
-    """More names are bad ones than those that are empty."""
+    """Reject further names besides empty ones."""
 
     def read(address: Any) -> Any:
         bad = is_bad(address.address)
@@ -113,7 +113,7 @@ def refuses(is_bad: Callable[[str], bool]) -> Callable[[Any], Any]:
 
 
 async def bracketed(name: str) -> tuple[str, ...]:
-    """A colon in the host makes it an address of IPv6."""
+    """Put an IPv6 address into brackets before resolving it."""
     host, _, port = name.rpartition(":")
     return await addresses_of(f"[{host}]:{port}" if ":" in host else name)
 
@@ -121,25 +121,25 @@ async def bracketed(name: str) -> tuple[str, ...]:
 def none_with_a_space(
     _root: str, met: Sequence[str], known: Mapping[str, Cluster]
 ) -> Sequence[str]:
-    """One bad name of a leaf is one too many."""
+    """Return no leaves if one of them has a name with a space."""
     leaves = (known[name] for name in met)
     return () if any(isinstance(leaf, Leaf) and " " in leaf.dns_name for leaf in leaves) else met
 
 
 def without_its_limit(aggregate: Any, leaf: Leaf, found: Any, child: Any) -> ClusterImplConfig:
-    """The limit of a LOGICAL_DNS cluster is not read."""
+    """Ignore the limit of a LOGICAL_DNS cluster."""
     config = cluster_impl(aggregate, leaf, found, child)
     return replace(config, max_requests=1024) if leaf.dns_name else config
 
 
 def counted_by_its_name(aggregate: Any, leaf: Leaf, found: Any, child: Any) -> ClusterImplConfig:
-    """The name of a LOGICAL_DNS cluster stands in the place of a service name."""
+    """Use the DNS name of a LOGICAL_DNS cluster as its service name."""
     config = cluster_impl(aggregate, leaf, found, child)
     return replace(config, service_name=leaf.dns_name) if leaf.dns_name else config
 
 
 async def ipv4_only(name: str) -> tuple[str, ...]:
-    """Addresses of IPv6 are not used."""
+    """Ignore IPv6 addresses."""
     found = tuple(address for address in await addresses_of(name) if not address.startswith("["))
     if not found:
         raise OSError("no address of IPv4")
@@ -147,7 +147,7 @@ async def ipv4_only(name: str) -> tuple[str, ...]:
 
 
 async def never_over_tcp(name: str) -> tuple[str, ...]:
-    """An answer that was cut short is none."""
+    """Treat a truncated answer as none."""
     query = dns.message.make_query(name.rpartition(":")[0], "A")
     server = str(dns.resolver.get_default_resolver().nameservers[0])
     answer = await dns.asyncquery.udp(query, server, timeout=timing.EVENT)
@@ -157,7 +157,7 @@ async def never_over_tcp(name: str) -> tuple[str, ...]:
 
 
 def dropped_as_assigned() -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """What load_assignment says of drops holds: a rule that reads it, and one that uses it."""
+    """Return a rule that reads the drops of load_assignment, and one that applies them."""
     drops: dict[str, tuple[DropCategory, ...]] = {}
 
     def read(message: Any, found: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
@@ -175,7 +175,7 @@ def dropped_as_assigned() -> tuple[Callable[..., Any], Callable[..., Any]]:
 
 
 LONGEST = 253
-"""Characters of a name without the dot at its end (RFC 1035, 2.3.4)."""
+"""The most characters of a name without its final dot (RFC 1035, 2.3.4)."""
 
 READ_DROPS, USED_DROPS = dropped_as_assigned()
 
@@ -187,26 +187,26 @@ https_port = Mutant(
 
 more_names = Mutant(
     clause="A37-DNS-01",
-    broken="the domain of the name is looked up as well",
+    broken="the domain of the name is resolved as well",
     rules={"look_up": domain_first},
 )
 
 endpoints_asked_for = Mutant(
     clause="A37-DNS-02",
-    broken="endpoints are asked for of every cluster that has an EDS service name",
+    broken="endpoints are requested for every cluster with an EDS service name",
     rules={"services": lambda leaf: (leaf.resource_name,)},
     xds={"service_name": lambda _kind, written: written},
 )
 
 locality_by_dns = Mutant(
     clause="A37-DNS-03",
-    broken="the locality of LOGICAL_DNS is called dns",
+    broken="the locality of LOGICAL_DNS is named dns",
     rules={"dns_locality": lambda: Locality(region="dns")},
 )
 
 each_address_by_itself = Mutant(
     clause="A37-DNS-04",
-    broken="each address that DNS gives is an endpoint of its own",
+    broken="each address of a DNS name is a separate endpoint",
     rules={"dns_endpoints": an_endpoint_for_each_address},
 )
 
@@ -219,25 +219,25 @@ policy_of_the_cluster = Mutant(
 
 service_config = Mutant(
     clause="A37-DNS-05",
-    broken="a service config is asked for",
+    broken="DNS is queried for a service config",
     rules={"look_up": besides("TXT", "_grpc_config")},
 )
 
 balancers = Mutant(
     clause="A37-DNS-06",
-    broken="balancers are asked for",
+    broken="DNS is queried for balancers",
     rules={"look_up": besides("SRV", "_grpclb._tcp")},
 )
 
 unresolved_waits = Mutant(
     clause="A37-DNS-07",
-    broken="a tree waits for a name that cannot be resolved",
+    broken="a tree waits for a name that does not resolve",
     rules={"nothing_found": lambda _: None},
 )
 
 unresolved_in_the_middle_ends_the_list = Mutant(
     clause="A37-DNS-07",
-    broken="the leaves behind one in the middle whose name cannot be resolved are not used",
+    broken="leaves after a middle leaf whose name does not resolve are not used",
     rules={
         "tree": of_leaves(nothing_behind_in_the_middle(lambda found: not has_localities(found)))
     },
@@ -245,13 +245,13 @@ unresolved_in_the_middle_ends_the_list = Mutant(
 
 unresolved_waits_alone = Mutant(
     clause="A37-DNS-08",
-    broken="a cluster waits for its name, which cannot be resolved",
+    broken="a cluster waits for its name that does not resolve",
     rules={"nothing_found": lambda _: None},
 )
 
 result_lost = Mutant(
     clause="A37-DNS-09",
-    broken="the addresses of a name are forgotten when it cannot be resolved any more",
+    broken="the addresses of a name are dropped when it no longer resolves",
     rules={"error_counts": lambda _: True},
     edition="seed",
 )
@@ -270,7 +270,7 @@ resolved_for_eds = Mutant(
 
 name_for_good = Mutant(
     clause="A37-DNS-12",
-    broken="a LOGICAL_DNS cluster goes by the first name that it had",
+    broken="a LOGICAL_DNS cluster keeps its first name",
     rules={"leaves": first_name_for_good()},
 )
 
@@ -282,32 +282,32 @@ dns_last = Mutant(
 
 no_limit = Mutant(
     clause="A37-DNS-14",
-    broken="a LOGICAL_DNS cluster has no limit of its own",
+    broken="a LOGICAL_DNS cluster has no limit",
     rules={"cluster_impl": without_its_limit},
 )
 
 counted_by_name = Mutant(
     clause="A37-DNS-14",
-    broken="a LOGICAL_DNS cluster is counted anew under another name",
+    broken="another name of a LOGICAL_DNS cluster resets its count",
     rules={"cluster_impl": counted_by_its_name},
 )
 
 no_localhost = Mutant(
     clause="A37-DNS-15",
-    broken="localhost cannot be resolved",
+    broken="localhost is not resolved",
     rules={"look_up": never_localhost},
 )
 
 drops_of_the_assignment = Mutant(
     clause="A37-DNS-17",
-    broken="drop_overloads in load_assignment of a LOGICAL_DNS cluster hold",
+    broken="drop_overloads in the load_assignment of a LOGICAL_DNS cluster apply",
     rules={"cluster_impl": USED_DROPS},
     xds={"wrong_with_cluster": READ_DROPS},
 )
 
 given_up = Mutant(
     clause="A37-DNS-18",
-    broken="a name that could not be resolved once is never resolved",
+    broken="a name that failed to resolve once is never resolved",
     rules={"look_up": never_again()},
     reports="not served",
 )
@@ -321,21 +321,21 @@ gone_for_good = Mutant(
 
 spaces_are_refused = Mutant(
     clause="A37-DNS-16",
-    broken="a name with a space is refused",
+    broken="a name with a space is rejected",
     xds={"host_and_port": refuses(lambda host: " " in host)},
     reports="refused",
 )
 
 too_long_is_refused = Mutant(
     clause="A37-DNS-20",
-    broken="a name of more than 253 characters is refused",
+    broken="a name of more than 253 characters is rejected",
     xds={"host_and_port": refuses(lambda host: len(host) > LONGEST)},
     reports="refused",
 )
 
 underscore_is_refused = Mutant(
     clause="A37-DNS-21",
-    broken="a name with an underscore is refused",
+    broken="a name with an underscore is rejected",
     xds={"host_and_port": refuses(lambda host: "_" in host)},
     reports="refused",
 )
@@ -349,46 +349,46 @@ ipv6_is_served = Mutant(
 
 no_tree_with_a_bad_name = Mutant(
     clause="A37-DNS-23",
-    broken="a tree of which one name has a space has no leaves",
+    broken="a tree with a name with a space has no leaves",
     rules={"leaf_order": none_with_a_space},
 )
 
 ipv6_is_not_used = Mutant(
     clause="A37-DNS-24",
-    broken="addresses of IPv6 are not used",
+    broken="IPv6 addresses are not used",
     rules={"look_up": ipv4_only},
     reports="not served",
 )
 
 udp_alone = Mutant(
     clause="A37-DNS-25",
-    broken="a name server is not asked over TCP",
+    broken="a name server is not queried over TCP",
     rules={"look_up": never_over_tcp},
     reports="not served",
 )
 
 waits_for_a_new_name = Mutant(
     clause="A37-DNS-26",
-    broken="a tree goes by the old name of a leaf until the new one can be resolved",
+    broken="a tree uses the old name of a leaf until the new one resolves",
     rules={"nothing_found": lambda _: None},
 )
 
 waits_for_a_new_name_alone = Mutant(
     clause="A37-DNS-27",
-    broken="a cluster goes by its old name until the new one can be resolved",
+    broken="a cluster uses its old name until the new one resolves",
     rules={"nothing_found": lambda _: None},
 )
 
 says_nothing_of_the_name = Mutant(
     clause="A37-DNS-28",
-    broken="why there are no endpoints is not told",
+    broken="errors do not say why there are no endpoints",
     rules={"nothing_found": lambda _: nothing_found("")},
     reports="name not told",
 )
 
 lost_when_gone = Mutant(
     clause="A37-DNS-29",
-    broken="the addresses of a name are forgotten when it does not exist any more",
+    broken="the addresses of a name are dropped when it no longer exists",
     rules={"error_counts": lambda _: True},
     reports="not served",
 )

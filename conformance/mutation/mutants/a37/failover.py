@@ -39,26 +39,26 @@ leaves_backwards = Mutant(
 
 failed_leaf_waited_for = Mutant(
     clause="A37-FAILOVER-02",
-    broken="a leaf that has failed is left only when the timer fires",
+    broken="a failed leaf is left only when the timer fires",
     rules={"timer_ends": lambda reported: reported in {State.READY, State.IDLE}},
 )
 
 timer_of_a_leaf_too_long = Mutant(
     clause="A37-FAILOVER-03",
-    broken="the timer runs for twenty seconds",
+    broken="the failover timer is 20 s",
     rules={"failover_seconds": 20.0},
 )
 
 one_timer_for_a_leaf = Mutant(
     clause="A37-FAILOVER-04",
-    broken="a leaf has the time of one timer as a whole",
+    broken="all priorities of a leaf share one timer",
     rules={"tree": a_policy_for_each_leaf},
     edition="seed",
 )
 
 last_that_is_ready = Mutant(
     clause="A37-FAILOVER-05",
-    broken="a later leaf goes on in use when an earlier one serves again",
+    broken="a later leaf stays in use when an earlier one serves again",
     rules={"choose_priority": the_last_ready},
 )
 
@@ -70,13 +70,13 @@ all_leaves_made = Mutant(
 
 waiting_requests_fail = Mutant(
     clause="A37-FAILOVER-07",
-    broken="requests that wait at a leaf fail with it",
+    broken="requests that wait at a leaf fail when it fails",
     rules={"choose_priority": back_to_the_failed_one},
 )
 
 
 def failed_for_good() -> Callable[[Sequence[ChildView | None]], Choice]:
-    """Once all have failed, the last, whatever becomes of the others."""
+    """Use only the first leaf once all have failed."""
     has_failed = False
 
     def choose(children: Sequence[ChildView | None]) -> Choice:
@@ -93,13 +93,13 @@ def failed_for_good() -> Callable[[Sequence[ChildView | None]], Choice]:
 
 all_failed_for_good = Mutant(
     clause="A37-FAILOVER-08",
-    broken="when all leaves have failed, none but the first is looked at any more",
+    broken="when all leaves have failed, only the first is used again",
     rules={"choose_priority": failed_for_good()},
 )
 
 
 def as_first_seen(counts: Callable[[int], bool]) -> Callable[[Leaves], Leaves]:
-    """Of leaves in such places, the endpoints that they had first."""
+    """Keep the first endpoints of leaves at these positions."""
     first: dict[str, LeafEndpoints] = {}
 
     def kept(leaves: Leaves) -> Leaves:
@@ -112,7 +112,7 @@ def as_first_seen(counts: Callable[[int], bool]) -> Callable[[Leaves], Leaves]:
 
 
 def as_first_seen_there(leaves: Leaves) -> Leaves:
-    """The first leaf as it is, and those behind with what their localities had first."""
+    """Keep the first endpoints of each list of localities in all leaves but the first."""
 
     def places(found: LeafEndpoints) -> tuple[Locality, ...]:
         return tuple(locality.locality for several in found.priorities for locality in several)
@@ -131,7 +131,7 @@ FIRST_SEEN: dict[tuple[str, tuple[Locality, ...]], LeafEndpoints] = {}
 
 
 def with_the_first_weights(leaves: Leaves) -> Leaves:
-    """Each locality with the weight that the first leaf with one of its name gives it."""
+    """Give each locality the weight from the first leaf that has its name."""
     weights: dict[Locality, int] = {}
 
     def weighed(found: LeafEndpoints) -> LeafEndpoints:
@@ -149,26 +149,26 @@ def with_the_first_weights(leaves: Leaves) -> Leaves:
 
 localities_known_by_name_alone = Mutant(
     clause="A37-FAILOVER-09",
-    broken="a locality has the weight that one of its name has in the first leaf",
+    broken="a locality has the weight of the locality of its name in the first leaf",
     rules={"tree": of_leaves(with_the_first_weights)},
 )
 
 
 def policy_of_the_first_leaf_alone(aggregate: Aggregate | None, leaf: Leaf) -> PolicyConfig:
-    """Behind the first leaf requests go round."""
+    """Use round_robin for all leaves but the first."""
     is_first = aggregate is None or aggregate.clusters[0] == leaf.name
     return leaf.policy if is_first else RoundRobinConfig()
 
 
 hash_forgotten_behind_the_first = Mutant(
     clause="A37-FAILOVER-10",
-    broken="requests have their place by their hash at the first leaf only",
+    broken="requests are placed by their hash at the first leaf only",
     rules={"policy_source": policy_of_the_first_leaf_alone},
 )
 
 
 class NamesInPlace(PriorityNames):
-    """Names that a priority keeps only where it is."""
+    """Names that a priority keeps only at its index."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -180,7 +180,7 @@ class NamesInPlace(PriorityNames):
         priorities: Sequence[frozenset[Locality]],
         goes_on: Callable[[frozenset[Locality], frozenset[Locality]], bool],
     ) -> tuple[str, ...]:
-        """Name a priority anew unless the one that stood in its place goes on in it."""
+        """Give a priority a new name unless it continues the one at its index."""
         before = self._known.get(cluster, [])
         places = zip_longest(priorities, before[: len(priorities)])
         names = tuple(
@@ -192,7 +192,7 @@ class NamesInPlace(PriorityNames):
 
 
 def named_in_place() -> MakeTree:
-    """The tree with names that no priority takes with it."""
+    """Return the tree with names that do not move with a priority."""
     names = NamesInPlace()
     return lambda aggregate, leaves, _names, rules: a_policy_for_each_leaf(
         aggregate, leaves, names, rules
@@ -207,7 +207,7 @@ names_made_anew = Mutant(
 
 
 class NamesOfAll(PriorityNames):
-    """Names that all leaves share."""
+    """Priority names that all leaves share."""
 
     def assign(
         self,
@@ -215,13 +215,13 @@ class NamesOfAll(PriorityNames):
         priorities: Sequence[frozenset[Locality]],
         goes_on: Callable[[frozenset[Locality], frozenset[Locality]], bool],
     ) -> tuple[str, ...]:
-        """Name them as if they were the same cluster's."""
+        """Name the priorities as if all leaves were one cluster."""
         del cluster
         return super().assign("", priorities, goes_on)
 
 
 def named_together() -> MakeTree:
-    """The tree with one set of names for all leaves."""
+    """Return the tree with one set of priority names for all leaves."""
     shared = NamesOfAll()
     return lambda aggregate, leaves, _names, rules: one_list_of_priorities(
         aggregate, leaves, shared, rules
@@ -229,7 +229,7 @@ def named_together() -> MakeTree:
 
 
 class NamesTwice(PriorityNames):
-    """Names that several priorities may have."""
+    """Names that several priorities may share."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -241,7 +241,7 @@ class NamesTwice(PriorityNames):
         priorities: Sequence[frozenset[Locality]],
         goes_on: Callable[[frozenset[Locality], frozenset[Locality]], bool],
     ) -> tuple[str, ...]:
-        """Each the name of the first that goes on in it, though another one may have it."""
+        """Give each priority the name of the first that it continues, even if another has it."""
         before = self._known.get(cluster, [])
         names = tuple(
             next((old for old, known in before if goes_on(known, localities)), name)
@@ -254,7 +254,7 @@ class NamesTwice(PriorityNames):
 
 
 def named_twice() -> MakeTree:
-    """The tree with names that several priorities may have."""
+    """Return the tree with names that several priorities may share."""
     names = NamesTwice()
     return lambda aggregate, leaves, _names, rules: a_policy_for_each_leaf(
         aggregate, leaves, names, rules
@@ -263,37 +263,37 @@ def named_twice() -> MakeTree:
 
 name_of_one_for_two = Mutant(
     clause="A37-FAILOVER-11",
-    broken="two priorities that share what was one have its name both",
+    broken="both parts of a split priority keep its name",
     rules={"tree": named_twice()},
 )
 
 names_shared_by_leaves = Mutant(
     clause="A37-FAILOVER-12",
-    broken="a priority of one leaf goes on under the name that another leaf has used",
+    broken="a priority of one leaf takes over the name of another leaf's priority",
     rules={"tree": named_together()},
     edition="seed",
 )
 
 update_of_the_next_dropped = Mutant(
     clause="A37-FAILOVER-13",
-    broken="an update of a leaf that is not in use is dropped",
+    broken="an update of a leaf that is not in use is ignored",
     rules={"tree": of_leaves(as_first_seen(lambda place: place > 0))},
 )
 
 endpoints_of_the_next_dropped = Mutant(
     clause="A37-FAILOVER-13",
-    broken="an update of a leaf that is not in use is dropped if its localities stay",
+    broken="an update of a leaf that is not in use is ignored if its localities stay",
     rules={"tree": of_leaves(as_first_seen_there)},
 )
 
 update_of_a_policy_dropped = Mutant(
     clause="A37-FAILOVER-14",
-    broken="the policy of a priority that is not in use is told nothing",
+    broken="the policy of a priority that is not in use gets no updates",
     rules={"takes_updates": lambda is_in_use: is_in_use},
 )
 
 update_of_the_failed_dropped = Mutant(
     clause="A37-FAILOVER-14",
-    broken="an update of the first leaf is dropped while a later one is in use",
+    broken="an update of the first leaf is ignored while a later one is in use",
     rules={"tree": of_leaves(as_first_seen(lambda place: place == 0))},
 )

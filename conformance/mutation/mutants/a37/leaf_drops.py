@@ -19,7 +19,7 @@ from conformance.mutation.mutants.a42.failover_timer import make_all
 
 
 def of_the_first_leaf() -> Any:
-    """All leaves of an aggregate drop what the one does that is met first."""
+    """Apply the drops of the first leaf to all leaves of an aggregate."""
     first: dict[str, Any] = {}
 
     def broken(aggregate: Any, leaf: Any, found: Any, child: Any) -> ClusterImplConfig:
@@ -32,7 +32,7 @@ def of_the_first_leaf() -> Any:
 
 
 def of_any_leaf() -> Any:
-    """Each leaf of an aggregate drops what any of them was seen to drop."""
+    """Apply the drops of all leaves to each leaf of an aggregate."""
     known: dict[str, dict[str, Any]] = {}
 
     def broken(aggregate: Any, leaf: Any, found: Any, child: Any) -> ClusterImplConfig:
@@ -47,26 +47,26 @@ def of_any_leaf() -> Any:
 
 
 def not_of_a_route(aggregate: Any, leaf: Any, found: Any, child: Any) -> ClusterImplConfig:
-    """A cluster that a route leads to drops nothing."""
+    """Apply no drops to a cluster of a route."""
     config = cluster_impl(aggregate, leaf, found, child)
     return replace(config, drops=()) if aggregate is None else config
 
 
 first_leaf_for_all = Mutant(
     clause="A37-DROP-01",
-    broken="the drops of the first leaf hold for all leaves of an aggregate",
+    broken="the drops of the first leaf apply to all leaves of an aggregate",
     rules={"cluster_impl": of_the_first_leaf()},
 )
 
 other_leaves_too = Mutant(
     clause="A37-DROP-02",
-    broken="at each leaf of an aggregate the drops of the others hold as well",
+    broken="at each leaf of an aggregate the drops of the others apply as well",
     rules={"cluster_impl": of_any_leaf()},
 )
 
 dropping_leaf_passed_over = Mutant(
     clause="A37-DROP-02",
-    broken="a leaf behind the first is not used if it drops requests",
+    broken="a leaf after the first is not used if it drops requests",
     rules={
         "tree": of_leaves(
             lambda leaves: [
@@ -78,7 +78,7 @@ dropping_leaf_passed_over = Mutant(
 
 next_leaf_for_drops = Mutant(
     clause="A37-DROP-03",
-    broken="the next leaf is connected, for what the one before it drops",
+    broken="the next leaf connects when the leaf before it drops requests",
     rules={"choose_priority": make_all},
 )
 
@@ -86,7 +86,7 @@ next_leaf_for_drops = Mutant(
 def of_the_first_priority(
     aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: Any
 ) -> Update:
-    """Behind the first priority of a leaf nothing is dropped."""
+    """Apply no drops below the first priority of a leaf."""
     update = one_list_of_priorities(aggregate, leaves, names, rules)
     assert isinstance(update.config, PriorityConfig)
     known: set[str] = set()
@@ -102,7 +102,7 @@ def of_the_first_priority(
 
 first_priority_alone = Mutant(
     clause="A37-DROP-04",
-    broken="behind the first priority of a leaf nothing is dropped",
+    broken="below the first priority of a leaf nothing is dropped",
     rules={"tree": of_the_first_priority},
     edition="seed",
 )

@@ -13,19 +13,19 @@ from conformance.mutation.mutants.a42.load_report import first_cluster_with_it
 
 
 def under_the_root(aggregate: Any, leaf: Any, found: Any, child: Any) -> ClusterImplConfig:
-    """A leaf goes by the name of the aggregate."""
+    """Report a leaf under the name of its aggregate."""
     config = cluster_impl(aggregate, leaf, found, child)
     return config if aggregate is None else replace(config, cluster=aggregate.name)
 
 
 def as_the_aggregate(aggregate: Any, leaf: Any, found: Any, child: Any) -> ClusterImplConfig:
-    """Load is reported if the aggregate has lrs_server."""
+    """Report load if the aggregate has lrs_server."""
     config = cluster_impl(aggregate, leaf, found, child)
     return config if aggregate is None else replace(config, reported=aggregate.reported)
 
 
 def for_the_first_way() -> Any:
-    """Requests to a cluster count if they came the way that was used first."""
+    """Count requests to a cluster only if they came by the first policy instance."""
     first: dict[str, Any] = {}
 
     def broken(account: Account) -> LoadKey | None:
@@ -36,7 +36,7 @@ def for_the_first_way() -> Any:
 
 
 def for_the_first_leaf() -> Any:
-    """All requests count for the leaf that was used first."""
+    """Count all requests for the leaf that was used first."""
     first: list[LoadKey] = []
 
     def broken(account: Account) -> LoadKey | None:
@@ -56,7 +56,7 @@ root_told = Mutant(
 
 failover_not_told = Mutant(
     clause="A37-LOAD-02",
-    broken="after a failover requests count for the leaf that was used before",
+    broken="after a failover requests count for the leaf used before",
     rules={"counted_for": for_the_first_leaf()},
 )
 
@@ -82,7 +82,7 @@ aggregate_asked = Mutant(
 
 category_not_told_below = Mutant(
     clause="A37-LOAD-06",
-    broken="drops of leaves are told without their category",
+    broken="drops of leaves are reported without their category",
     rules={"told_category": lambda _: None},
 )
 
@@ -94,6 +94,6 @@ limit_not_told_below = Mutant(
 
 first_way_alone = Mutant(
     clause="A37-LOAD-08",
-    broken="requests to a cluster count if they came the way that was used first",
+    broken="requests to a cluster count only if they came by the root that was used first",
     rules={"counted_for": for_the_first_way()},
 )

@@ -25,13 +25,13 @@ REFUSED = Status.unavailable("not by this mutant")
 
 
 def below(name: str, known: Known) -> tuple[str, ...]:
-    """What a cluster is made of."""
+    """Return the underlying clusters of an aggregate."""
     cluster = known.get(name)
     return cluster.clusters if isinstance(cluster, Aggregate) else ()
 
 
 def level_by_level(root: str, _met: Sequence[str], known: Known) -> Sequence[str]:
-    """All of one level before the next one."""
+    """Return the clusters breadth first."""
     order, level = dict[str, None](), [root]
     while level:
         order |= dict.fromkeys(level)
@@ -40,7 +40,7 @@ def level_by_level(root: str, _met: Sequence[str], known: Known) -> Sequence[str
 
 
 def last_place(root: str, met: Sequence[str], known: Known) -> Sequence[str]:
-    """Depth first, but what appears again counts where it is last."""
+    """Return the clusters depth first, repeated ones at their last position."""
     order = dict[str, None]()
 
     def go(name: str) -> None:
@@ -55,7 +55,7 @@ def last_place(root: str, met: Sequence[str], known: Known) -> Sequence[str]:
 
 
 def once_below_each(_root: str, met: Sequence[str], known: Known) -> Sequence[str]:
-    """A list that names one cluster twice counts for nothing behind the second place."""
+    """Drop all clusters of a list after a repeated name."""
     for name in met:
         listed = below(name, known)
         if len(set(listed)) < len(listed):
@@ -67,7 +67,7 @@ def once_below_each(_root: str, met: Sequence[str], known: Known) -> Sequence[st
 
 
 def unless_an_aggregate_adds_nothing(_root: str, met: Sequence[str], known: Known) -> Sequence[str]:
-    """None at all, if one aggregate has only what one that was met before it has as well."""
+    """Return no cluster if an aggregate adds nothing to the earlier ones."""
     lists = [set(below(name, known)) for name in met if isinstance(known[name], Aggregate)]
     seen = set[str]()
     for names in lists[1:]:
@@ -78,12 +78,12 @@ def unless_an_aggregate_adds_nothing(_root: str, met: Sequence[str], known: Know
 
 
 def found_by(change: Callable[[str, Found], Found]) -> Callable[[str, Found, bool], Leaves]:
-    """The leaves of what has been found, after it was changed."""
+    """Return a rule that changes the found clusters before it chooses the leaves."""
     return lambda root, found, in_force: those_that_exist(root, change(root, found), in_force)
 
 
 def apart_from_roots() -> Callable[[str, Found], Found]:
-    """Whoever is a root himself is no leaf of others."""
+    """Remove roots from the leaves of other roots."""
     roots = set[str]()
 
     def change(root: str, found: Found) -> Found:
@@ -94,7 +94,7 @@ def apart_from_roots() -> Callable[[str, Found], Found]:
 
 
 def of_the_first_root() -> Callable[[str, Found], Found]:
-    """A leaf belongs to the root below which it is met first."""
+    """Assign each leaf to its first root only."""
     owners: dict[str, str] = {}
     return lambda root, found: [
         leaf for leaf in found if owners.setdefault(leaf.name, root) == root
@@ -102,7 +102,7 @@ def of_the_first_root() -> Callable[[str, Found], Found]:
 
 
 def once_true(rule: Callable[[int], bool]) -> Callable[[int], bool]:
-    """Whether a rule was true ever."""
+    """Return a rule that stays true once it was true."""
     was = False
 
     def broken(number: int) -> bool:
@@ -114,7 +114,7 @@ def once_true(rule: Callable[[int], bool]) -> Callable[[int], bool]:
 
 
 def once_empty() -> Callable[[str, Found], Found]:
-    """Who had no leaf once has none ever."""
+    """Return no leaves forever for a root that once had none."""
     empty = set[str]()
 
     def change(root: str, found: Found) -> Found:
@@ -129,19 +129,19 @@ def once_empty() -> Callable[[str, Found], Found]:
 
 sorted_by_name = Mutant(
     clause="A37-TREE-01",
-    broken="leaves stand in the order of their names, as a sorted map has them",
+    broken="leaves are in the order of their names, as in a sorted map",
     rules={"leaf_order": lambda _root, met, _known: sorted(met)},
 )
 
 last_first = Mutant(
     clause="A37-TREE-01",
-    broken="leaves stand in the order in which a stack gives them back",
+    broken="leaves are in the order of a stack",
     rules={"leaf_order": lambda _root, met, _known: met[::-1]},
 )
 
 first_alone = Mutant(
     clause="A37-TREE-01",
-    broken="an aggregate is its first leaf",
+    broken="an aggregate has only its first leaf",
     rules={
         "leaf_order": lambda _root, met, known: [
             name for name in met if not isinstance(known[name], Aggregate)
@@ -151,14 +151,14 @@ first_alone = Mutant(
 
 breadth_first = Mutant(
     clause="A37-TREE-02",
-    broken="the leaves of an aggregate come behind those beside it",
+    broken="the leaves of a nested aggregate come after the others",
     rules={"leaf_order": level_by_level},
     issue="https://github.com/grpc/grpc-java/pull/12140",
 )
 
 example_by_type = Mutant(
     clause="A37-TREE-03",
-    broken="leaves by DNS stand before all others",
+    broken="LOGICAL_DNS leaves come before all others",
     rules={
         "leaves": found_by(
             lambda _root, found: sorted(
@@ -170,59 +170,59 @@ example_by_type = Mutant(
 
 leaf_at_its_last_place = Mutant(
     clause="A37-TREE-04",
-    broken="a leaf that is met again counts where it is last",
+    broken="a repeated leaf counts at its last position",
     rules={"leaf_order": last_place},
 )
 
 listed_at_its_last_place = Mutant(
     clause="A37-TREE-05",
-    broken="a cluster that is listed twice counts at its second place",
+    broken="a cluster that is listed twice counts at its second position",
     rules={"leaf_order": last_place},
 )
 
 rest_of_a_list_lost = Mutant(
     clause="A37-TREE-05",
-    broken="what stands behind a name that is listed again is lost",
+    broken="clusters after a repeated name are lost",
     rules={"leaf_order": once_below_each},
 )
 
 shared_aggregate_at_its_last_place = Mutant(
     clause="A37-TREE-06",
-    broken="the leaves of an aggregate that is met again count where it is last",
+    broken="the leaves of a repeated aggregate count at its last position",
     rules={"leaf_order": last_place},
 )
 
 many_ways_are_an_error = Mutant(
     clause="A37-TREE-35",
-    broken="an aggregate whose leaves were all met before makes the whole tree fail",
+    broken="an aggregate without new leaves makes the whole tree fail",
     rules={"leaf_order": unless_an_aggregate_adds_nothing},
 )
 
-# Who uses a cluster.
+# Users of a cluster.
 
 roots_are_no_leaves = Mutant(
     clause="A37-TREE-14",
-    broken="a cluster to which a route leads is no leaf of aggregates",
+    broken="a cluster of a route is no leaf of aggregates",
     rules={"leaves": found_by(apart_from_roots())},
 )
 
 leaves_of_one_root = Mutant(
     clause="A37-TREE-15",
-    broken="a leaf counts for the first of the aggregates that have it, as in gRPC 1.85.1",
+    broken="a leaf belongs only to the first aggregate that has it, as in gRPC 1.85.1",
     rules={"leaves": found_by(of_the_first_root())},
 )
 
-# What is asked for.
+# Subscriptions.
 
 one_too_many = Mutant(
     clause="A37-TREE-07",
-    broken="a Cluster is asked for that no tree has",
+    broken="a Cluster that no tree has is requested",
     xds={"names_asked_for": lambda noun, names: (*names, "xds") if noun == "Cluster" else names},
 )
 
 endpoints_of_what_is_no_leaf = Mutant(
     clause="A37-TREE-09",
-    broken="the service name beside another type is asked for",
+    broken="the service name of a cluster that is not EDS is requested",
     xds={
         "names_asked_for": lambda noun, names: (
             (*names, "a-service") if noun == "ClusterLoadAssignment" else names
@@ -232,7 +232,7 @@ endpoints_of_what_is_no_leaf = Mutant(
 
 endpoints_of_aggregates = Mutant(
     clause="A37-TREE-08",
-    broken="endpoints are asked for by a name that is no leaf",
+    broken="endpoints of a cluster that is no leaf are requested",
     xds={
         "names_asked_for": lambda noun, names: (
             (*names, "m") if noun == "ClusterLoadAssignment" else names
@@ -242,7 +242,7 @@ endpoints_of_aggregates = Mutant(
 
 named_twice = Mutant(
     clause="A37-TREE-10",
-    broken="each watch is a name of its own",
+    broken="each watch has its own subscription",
     xds={"names_asked_for": lambda _noun, names: (*names, *names[-1:])},
 )
 
@@ -250,45 +250,45 @@ named_twice = Mutant(
 
 fifteen_names = Mutant(
     clause="A37-TREE-16",
-    broken="sixteen names are too many",
+    broken="a chain of 16 names exceeds the limit",
     rules={"is_too_deep": lambda names: names >= DEPTH_LIMIT},
 )
 
 eighteen_names = Mutant(
     clause="A37-TREE-17",
-    broken="the limit is 32",
+    broken="the depth limit is 32",
     rules={"is_too_deep": lambda names: names > 2 * DEPTH_LIMIT},
 )
 
 no_limit = Mutant(
     clause="A37-TREE-17",
-    broken="there is no limit",
+    broken="there is no depth limit",
     rules={"is_too_deep": lambda names: names > MANY + 200},
 )
 
 seventeen_names = Mutant(
     clause="A37-TREE-19",
-    broken="seventeen names are within the limit",
+    broken="a chain of 17 names is within the limit",
     rules={"is_too_deep": lambda names: names > DEPTH_LIMIT + 1},
     reports="served",
 )
 
 too_deep_for_good = Mutant(
     clause="A37-TREE-20",
-    broken="who was too deep once stays so",
+    broken="a tree that was once too deep stays too deep",
     rules={"is_too_deep": once_true(is_too_deep)},
 )
 
 circles_for_ever = Mutant(
     clause="A37-TREE-22",
-    broken="a circle is deeper than any limit, leaf or not",
+    broken="a cycle exceeds the limit even if there is a leaf",
     rules={"leads_round": circles_are_followed},
     reports="fails",
 )
 
 circle_is_awaited = Mutant(
     clause="A37-TREE-21",
-    broken="a tree without a leaf is waited for",
+    broken="requests wait for a tree without a leaf",
     rules={
         "leaves": lambda root, found, in_force: (
             those_that_exist(root, found, in_force) if found else None
@@ -298,26 +298,26 @@ circle_is_awaited = Mutant(
 
 circle_for_good = Mutant(
     clause="A37-TREE-23",
-    broken="who was a circle once stays so",
+    broken="a cluster that was once in a cycle stays in it",
     rules={"leaves": found_by(once_empty())},
 )
 
 deep_and_served = Mutant(
     clause="A37-TREE-18",
-    broken="the limit is 32",
+    broken="the depth limit is 32",
     rules={"is_too_deep": lambda names: names > 2 * DEPTH_LIMIT},
 )
 
 no_name_beyond_ten = Mutant(
     clause="A37-TREE-38",
-    broken="Clusters are subscribed to by ten names at most",
+    broken="the client subscribes to ten Clusters at most",
     xds={"names_asked_for": lambda _noun, names: names[:10]},
     reports="wait",
 )
 
 few_leaves = Mutant(
     clause="A37-TREE-36",
-    broken="an aggregate of more than a thousand clusters has failed",
+    broken="an aggregate of more than 1,000 clusters fails",
     rules={
         "leaves": lambda root, found, in_force: (
             REFUSED if len(found) > MANY else those_that_exist(root, found, in_force)
@@ -328,7 +328,7 @@ few_leaves = Mutant(
 
 short_names = Mutant(
     clause="A37-TREE-37",
-    broken="an aggregate has failed if one of its names is longer than a thousand characters",
+    broken="an aggregate with a name of more than 1,000 characters fails",
     rules={
         "leaves": lambda root, found, in_force: (
             REFUSED
@@ -341,7 +341,7 @@ short_names = Mutant(
 
 one_connection_to_an_address = Mutant(
     clause="A37-TREE-13",
-    broken="whoever wants a connection to an address shares it",
+    broken="all users of an address share its connection",
     rules={"shared_by": lambda subchannel: subchannel.address},
     reports="one connection",
 )

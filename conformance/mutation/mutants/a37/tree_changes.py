@@ -22,7 +22,7 @@ Rule = Callable[[str, Found, bool], tuple[Leaf, ...] | Status | None]
 
 
 def remembering(change: Callable[[str, Found, Found], Found]) -> Rule:
-    """The leaves of what has been found, after it was changed by what was first found so."""
+    """Return a rule that changes the found clusters by those found first for a root."""
     first: dict[str, Found] = {}
     return lambda root, found, in_force: those_that_exist(
         root, change(root, first.setdefault(root, found), found), in_force
@@ -30,7 +30,7 @@ def remembering(change: Callable[[str, Found, Found], Found]) -> Rule:
 
 
 def with_first_values() -> Rule:
-    """Each leaf as it was when it was met first."""
+    """Keep the first version of each leaf."""
     known: dict[str, Leaf | Missing] = {}
     return lambda root, found, in_force: those_that_exist(
         root, [known.setdefault(leaf.name, leaf) for leaf in found], in_force
@@ -38,20 +38,20 @@ def with_first_values() -> Rule:
 
 
 def behind_those_before(_root: str, before: Found, now: Found) -> Found:
-    """What was there first stands before what has come."""
+    """Put old leaves before new ones."""
     names = [leaf.name for leaf in before]
     return sorted(now, key=lambda leaf: leaf.name not in names)
 
 
 def without_the_last_to_come(_root: str, before: Found, now: Found) -> Found:
-    """What has come behind all that was there first is left out."""
+    """Leave out new leaves that come after all old ones."""
     names = [leaf.name for leaf in before]
     known = [number for number, leaf in enumerate(now) if leaf.name in names]
     return now[: known[-1] + 1] if known else now
 
 
 def in_the_order_before(_root: str, before: Found, now: Found) -> Found:
-    """What was there first stands in the order in which it was then."""
+    """Keep the first order of the same leaves."""
     names = [leaf.name for leaf in before]
     if {leaf.name for leaf in now} != set(names):
         return now
@@ -59,23 +59,23 @@ def in_the_order_before(_root: str, before: Found, now: Found) -> Found:
 
 
 def with_what_has_gone(_root: str, before: Found, now: Found) -> Found:
-    """What was there first stays."""
+    """Keep leaves that have left the list."""
     names = {leaf.name for leaf in now}
     return [*(leaf for leaf in before if leaf.name not in names), *now]
 
 
 def a_leaf_stays_one(root: str, before: Found, now: Found) -> Found:
-    """Who was a leaf himself stays so."""
+    """Keep a root that was a leaf."""
     return before if [leaf.name for leaf in before] == [root] else now
 
 
 def an_aggregate_stays_one(root: str, before: Found, now: Found) -> Found:
-    """Who had other leaves than himself keeps them."""
+    """Keep the leaves of a root that was an aggregate."""
     return before if [leaf.name for leaf in now] == [root] else now
 
 
 def an_error_at_first() -> Rule:
-    """Other leaves than before are an error when they are met first."""
+    """Return an error the first time that the leaves of a root change."""
     before: dict[str, list[str]] = {}
 
     def rule(root: str, found: Found, in_force: bool) -> tuple[Leaf, ...] | Status | None:  # noqa: FBT001
@@ -89,7 +89,7 @@ def an_error_at_first() -> Rule:
 
 
 def of_the_first_endpoints() -> Callable[..., object]:
-    """The tree of an aggregate with the endpoints that its leaves had first."""
+    """Return the tree of an aggregate with the first endpoints of its leaves."""
     first: dict[str, Leaves] = {}
 
     def tree(
@@ -103,49 +103,49 @@ def of_the_first_endpoints() -> Callable[..., object]:
 
 cluster_for_its_first_watcher = Mutant(
     clause="A37-TREE-11",
-    broken="news of a Cluster does not reach the aggregates that use it",
+    broken="an update of a Cluster does not reach the aggregates that use it",
     rules={"leaves": with_first_values()},
 )
 
 endpoints_for_the_first_watcher = Mutant(
     clause="A37-TREE-12",
-    broken="news of endpoints does not reach the aggregates above them",
+    broken="an update of endpoints does not reach the aggregates above them",
     rules={"tree": of_the_first_endpoints()},
 )
 
 order_for_good = Mutant(
     clause="A37-TREE-24",
-    broken="the same leaves keep the order in which they were met first",
+    broken="the same leaves keep their first order",
     rules={"leaves": remembering(in_the_order_before)},
 )
 
 newcomers_last = Mutant(
     clause="A37-TREE-25",
-    broken="who comes into the list stands behind those who were there",
+    broken="a new leaf comes after the old ones",
     rules={"leaves": remembering(behind_those_before)},
 )
 
 last_left_out = Mutant(
     clause="A37-TREE-25",
-    broken="who comes behind all that were there is no leaf",
+    broken="a new leaf after all old ones is ignored",
     rules={"leaves": remembering(without_the_last_to_come)},
 )
 
 nobody_goes = Mutant(
     clause="A37-TREE-26",
-    broken="who goes from the list stays in the tree",
+    broken="a leaf that leaves the list stays in the tree",
     rules={"leaves": remembering(with_what_has_gone)},
 )
 
 watched_for_ever = Mutant(
     clause="A37-TREE-27",
-    broken="what left the tree is asked for as before",
+    broken="clusters that left the tree stay subscribed",
     rules={"let_go": lambda _watched, _needed: frozenset()},
 )
 
 too_much_let_go = Mutant(
     clause="A37-TREE-28",
-    broken="with what left a tree something goes that is needed elsewhere",
+    broken="unsubscribing from a tree also drops clusters that are needed elsewhere",
     rules={
         "let_go": lambda watched, needed: (watched - needed) and watched - set(sorted(needed)[1:])
     },
@@ -153,25 +153,25 @@ too_much_let_go = Mutant(
 
 leaf_for_good = Mutant(
     clause="A37-TREE-29",
-    broken="who was a cluster of EDS stays one",
+    broken="a cluster that was EDS stays EDS",
     rules={"leaves": remembering(a_leaf_stays_one)},
 )
 
 aggregate_for_good = Mutant(
     clause="A37-TREE-30",
-    broken="who was an aggregate keeps its leaves",
+    broken="a cluster that was an aggregate keeps its leaves",
     rules={"leaves": remembering(an_aggregate_stays_one)},
 )
 
 changes_fail_requests = Mutant(
     clause="A37-TREE-31",
-    broken="between one list and the next there is none",
+    broken="between two lists there is none",
     rules={"leaves": an_error_at_first()},
 )
 
 impatient = Mutant(
     clause="A37-TREE-32",
-    broken="what does not come with the list does not exist",
+    broken="a cluster that does not come with the list does not exist",
     xds={"time_to_come": lambda _features: (0.05, True)},
     edition="seed",
 )
@@ -184,13 +184,13 @@ used_in_part = Mutant(
 
 service_name_for_good = Mutant(
     clause="A37-TREE-33",
-    broken="a leaf keeps the service name that it had first",
+    broken="a leaf keeps its first service name",
     rules={"leaves": with_first_values()},
 )
 
 leaves_by_service_name = Mutant(
     clause="A37-TREE-34",
-    broken="of two leaves of one service name the later one takes the place of the other",
+    broken="if two leaves share a service name, the later one replaces the first",
     rules={
         "leaves": lambda root, found, in_force: those_that_exist(
             root,
@@ -207,7 +207,7 @@ leaves_by_service_name = Mutant(
 
 endpoints_named_twice = Mutant(
     clause="A37-TREE-34",
-    broken="endpoints that two leaves have are asked for twice",
+    broken="endpoints that two leaves share are requested twice",
     xds={
         "names_asked_for": lambda noun, names: (
             (*names, *names) if noun == "ClusterLoadAssignment" else names

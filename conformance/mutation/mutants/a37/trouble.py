@@ -30,7 +30,7 @@ FAILED = Update(config=FailingConfig(status=Status.unavailable("there is trouble
 
 
 def of_leaves(change: Callable[[Leaves], Leaves]) -> Tree:
-    """The tree of leaves that are changed before it is made."""
+    """Return a tree whose leaves are changed first."""
 
     def broken(
         aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: Rules
@@ -41,7 +41,7 @@ def of_leaves(change: Callable[[Leaves], Leaves]) -> Tree:
 
 
 def instead(update: Update, when: Callable[[Leaves], bool]) -> Tree:
-    """Another update where leaves are so."""
+    """Return another update if the leaves match `when`."""
 
     def broken(
         aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: Rules
@@ -53,17 +53,17 @@ def instead(update: Update, when: Callable[[Leaves], bool]) -> Tree:
 
 
 def has_localities(found: LeafEndpoints) -> bool:
-    """Whether there is a locality."""
+    """Return whether a leaf has a locality."""
     return any(found.priorities)
 
 
 def has_endpoints(found: LeafEndpoints) -> bool:
-    """Whether there is an endpoint that may be used."""
+    """Return whether a leaf has a usable endpoint."""
     return any(place.endpoints for priority in found.priorities for place in priority)
 
 
 def nothing_behind(stops: Callable[[LeafEndpoints], bool]) -> Callable[[Leaves], Leaves]:
-    """Leaves up to the first one that is so."""
+    """Return a change that drops the leaves after the first one that matches."""
 
     def cut(leaves: Leaves) -> Leaves:
         end = next((number for number, (_, found) in enumerate(leaves) if stops(found)), None)
@@ -75,7 +75,7 @@ def nothing_behind(stops: Callable[[LeafEndpoints], bool]) -> Callable[[Leaves],
 def nothing_behind_in_the_middle(
     stops: Callable[[LeafEndpoints], bool],
 ) -> Callable[[Leaves], Leaves]:
-    """Return a change that drops leaves behind the first such leaf, unless it comes first."""
+    """Return a change that drops leaves after a matching leaf, unless it is the first."""
 
     def cut(leaves: Leaves) -> Leaves:
         return leaves if leaves and stops(leaves[0][1]) else nothing_behind(stops)(leaves)
@@ -85,13 +85,13 @@ def nothing_behind_in_the_middle(
 
 no_localities_end_the_list = Mutant(
     clause="A37-TROUBLE-21",
-    broken="the leaves behind one without localities are not used",
+    broken="leaves after one without localities are not used",
     rules={"tree": of_leaves(nothing_behind(lambda found: not has_localities(found)))},
 )
 
 empty_localities_end_the_list = Mutant(
     clause="A37-TROUBLE-22",
-    broken="the leaves behind one with empty localities are not used",
+    broken="leaves after one with empty localities are not used",
     rules={
         "tree": of_leaves(
             nothing_behind(lambda found: has_localities(found) and not has_endpoints(found))
@@ -101,7 +101,7 @@ empty_localities_end_the_list = Mutant(
 
 
 def health_that_is_used(number: int) -> Callable[[int], bool]:
-    """Use endpoints of one more health."""
+    """Use endpoints of one more health status."""
     return lambda health: health == number or endpoint_is_used(health)
 
 
@@ -125,7 +125,7 @@ empty_leaf_waited_for = Mutant(
 
 
 def last_good() -> Callable[[Leaves], Leaves]:
-    """Of a leaf that had endpoints, those that it had last."""
+    """Keep the last endpoints of each leaf."""
     known: dict[str, LeafEndpoints] = {}
 
     def kept(leaves: Leaves) -> Leaves:
@@ -143,7 +143,7 @@ empty_update_ignored = Mutant(
 
 
 def for_ever(given_up: Callable[[LeafEndpoints], bool]) -> Callable[[Leaves], Leaves]:
-    """Of a leaf that once was so, nothing any more."""
+    """Drop the endpoints of a leaf forever once it matches."""
     lost: set[str] = set()
 
     def without(leaves: Leaves) -> Leaves:
@@ -175,7 +175,7 @@ without_endpoints_it_connects = Mutant(
 
 
 def fail_all_the_same(result: PickResult) -> PickResult:
-    """Fail requests that wait for readiness as well."""
+    """Fail wait_for_ready requests as well."""
     return result
 
 
@@ -187,7 +187,7 @@ waiting_fails = Mutant(
 
 
 def once_there_was_trouble() -> Callable[[Leaves], bool]:
-    """Whether any tree of the process has been without endpoints."""
+    """Return a rule that is true once any tree had no endpoints."""
     troubled = False
 
     def remembered(leaves: Leaves) -> bool:
@@ -200,45 +200,45 @@ def once_there_was_trouble() -> Callable[[Leaves], bool]:
 
 trouble_spreads = Mutant(
     clause="A37-TROUBLE-35",
-    broken="with a tree without endpoints those that are made after it fail as well",
+    broken="after a tree without endpoints later trees fail as well",
     rules={"tree": instead(FAILED, once_there_was_trouble())},
 )
 
 
-# Refused and deleted. A note of what was refused, and no other, says that something bad came.
+# Rejected and deleted resources. Only the note of a rejected one says that a bad resource came.
 
 
 def is_refused(found: LeafEndpoints) -> bool:
-    """Whether the endpoints of a leaf were refused."""
+    """Return whether the endpoints of a leaf were rejected."""
     return found.note.startswith("a bad resource came")
 
 
 def unless_refused(note: str) -> LeafEndpoints | None:
-    """Wait for the good resource where a bad one came."""
+    """Wait for a valid resource after a rejected one."""
     return None if note.startswith("a bad resource came") else nothing_found(note)
 
 
 refused_endpoints_waited_for = Mutant(
     clause="A37-TROUBLE-25",
-    broken="endpoints that are refused are waited for",
+    broken="requests wait for rejected endpoints",
     rules={"nothing_found": unless_refused},
 )
 
 refused_in_the_middle_end_the_list = Mutant(
     clause="A37-TROUBLE-25",
-    broken="the leaves behind one in the middle whose endpoints are refused are not used",
+    broken="leaves after a middle leaf whose endpoints were rejected are not used",
     rules={"tree": of_leaves(nothing_behind_in_the_middle(is_refused))},
 )
 
 refused_endpoints_taken_away = Mutant(
     clause="A37-TROUBLE-26",
-    broken="endpoints that were good are not used any more when an update of them is refused",
+    broken="accepted endpoints are dropped when an update of them is rejected",
     xds={"refusal_counts": lambda _noun, _features: True},
 )
 
 refused_once_refused_for_good = Mutant(
     clause="A37-TROUBLE-31",
-    broken="a leaf whose endpoints were refused is never used again",
+    broken="a leaf whose endpoints were rejected is never used again",
     rules={"tree": of_leaves(for_ever(is_refused))},
 )
 
@@ -247,13 +247,13 @@ Choose = Callable[[str, Sequence[Leaf | Missing], bool], Choice]
 
 
 def passed_over_by_a37(root: str, found: Sequence[Leaf | Missing], in_force: bool, /) -> Choice:  # noqa: FBT001
-    """Pass clusters over in a text that has the whole tree fail."""
+    """Skip missing clusters in an edition that fails the whole tree."""
     return those_that_exist(root, found, in_force)
 
 
 missing_passed_over = Mutant(
     clause="A37-TROUBLE-07",
-    broken="a leaf that was deleted is passed over",
+    broken="a deleted leaf is skipped",
     rules={"leaves": passed_over_by_a37},
     edition="seed",
 )
@@ -266,20 +266,20 @@ deleted_one_fails_all = Mutant(
 
 deletion_ignored = Mutant(
     clause="A37-TROUBLE-08",
-    broken="a Cluster that is left out of a response stays in use",
+    broken="a Cluster that a response leaves out stays in use",
     xds={"left_out_is_deleted": lambda noun: noun == "Listener"},
 )
 
 refused_passed_over = Mutant(
     clause="A37-TROUBLE-11",
-    broken="a leaf that was refused is passed over",
+    broken="a rejected leaf is skipped",
     rules={"leaves": passed_over_by_a37},
     edition="seed",
 )
 
 
 def of_known(change: Callable[[list[Leaf | Missing]], list[Leaf | Missing]]) -> Choose:
-    """Choose among clusters that are changed before."""
+    """Choose among clusters that are changed first."""
 
     def broken(root: str, found: Sequence[Leaf | Missing], in_force: bool, /) -> Choice:  # noqa: FBT001
         return those_that_exist(root, change(list(found)), in_force)
@@ -288,26 +288,26 @@ def of_known(change: Callable[[list[Leaf | Missing]], list[Leaf | Missing]]) -> 
 
 
 def stays(root: str, found: Sequence[Leaf | Missing], in_force: bool, /) -> Choice:  # noqa: FBT001
-    """Wait for a good resource where there is nothing but a refused one."""
+    """Wait for a valid resource if the only one was rejected."""
     refused = len(found) == 1 and isinstance(found[0], Missing) and not found[0].is_gone
     return None if refused else those_that_exist(root, found, in_force)
 
 
 refused_cluster_waited_for = Mutant(
     clause="A37-TROUBLE-12",
-    broken="a cluster of a route that is refused is waited for",
+    broken="requests wait for a rejected cluster of a route",
     rules={"leaves": stays, "may_be_used": each_by_itself},
 )
 
 refused_update_fails = Mutant(
     clause="A37-TROUBLE-13",
-    broken="a cluster that was good is not used any more when an update of it is refused",
+    broken="an accepted cluster is dropped when an update of it is rejected",
     xds={"refusal_counts": lambda _noun, _features: True},
 )
 
 
 def once_missing(counts: Callable[[Missing], bool]) -> Choose:
-    """Never use a cluster again that was missing for such a reason."""
+    """Never use a cluster again that was missing for a matching reason."""
     lost: dict[str, Missing] = {}
 
     def without(found: list[Leaf | Missing]) -> list[Leaf | Missing]:
@@ -327,27 +327,27 @@ deleted_for_good = Mutant(
 
 refused_for_good = Mutant(
     clause="A37-TROUBLE-14",
-    broken="a cluster that was refused is never used again",
+    broken="a cluster that was rejected is never used again",
     rules={"leaves": once_missing(lambda leaf: not leaf.is_gone)},
 )
 
-# The control plane is lost.
+# Loss of the control plane.
 
 loss_waited_out = Mutant(
     clause="A37-TROUBLE-15",
-    broken="that the control plane is lost is told of to nobody",
+    broken="watchers are not notified when the ADS stream is lost",
     xds={"hears_of_loss": lambda _noun, _is_there: False},
 )
 
 loss_takes_away = Mutant(
     clause="A37-TROUBLE-16",
-    broken="clusters are not used any more when the control plane is lost",
+    broken="clusters are dropped when the control plane is lost",
     xds={"hears_of_loss": lambda noun, is_there: noun == "Cluster" or not is_there},
 )
 
 
 def fails_with_one(_root: str, found: Sequence[Leaf | Missing], _in_force: bool, /) -> Choice:  # noqa: FBT001
-    """A cluster that is missing fails the tree, whatever is in force."""
+    """Fail the tree if a cluster is missing, in every edition."""
     lost = next((leaf for leaf in found if isinstance(leaf, Missing)), None)
     return lost.status if lost else tuple(leaf for leaf in found if isinstance(leaf, Leaf))
 
@@ -361,23 +361,23 @@ loss_ends_the_tree_before = Mutant(
 
 lost_for_good = Mutant(
     clause="A37-TROUBLE-18",
-    broken="a cluster that the loss of the control plane kept away is never used",
+    broken="a cluster that was missing when the control plane was lost is never used",
     rules={"leaves": once_missing(lambda leaf: not leaf.is_gone)},
 )
 
 lost_endpoints_waited_for = Mutant(
     clause="A37-TROUBLE-29",
-    broken="endpoints that have not come are waited for when the control plane is lost",
+    broken="requests wait for missing endpoints when the control plane is lost",
     xds={"hears_of_loss": lambda noun, is_there: noun == "Cluster" and not is_there},
 )
 
-# Late. A time that is far too short has everything miss that comes a little late.
+# Late resources. With a very short timer, every resource that comes a little late is missing.
 
 SHORT = {"time_to_come": lambda _: (0.3, True)}
 
 
 def not_beside_another() -> Callable[[str, str, Cluster | None], Cluster | None]:
-    """A cluster that has not come is missing if a leaf of its tree has."""
+    """Treat a cluster as missing if a leaf of its tree came before it."""
     known: set[str] = set()
 
     def rule(root: str, name: str, cluster: Cluster | None) -> Cluster | None:
@@ -400,13 +400,13 @@ late_cluster_passed_over = Mutant(
 
 late_cluster_missed = Mutant(
     clause="A37-TROUBLE-04",
-    broken="a cluster that has not come at once is taken for missing",
+    broken="a cluster that does not come at once counts as missing",
     xds=SHORT,
 )
 
 late_endpoints_missed = Mutant(
     clause="A37-TROUBLE-05",
-    broken="endpoints that have not come at once are taken for missing",
+    broken="endpoints that do not come at once count as missing",
     xds=SHORT,
 )
 

@@ -26,11 +26,11 @@ from conformance.mutation.mutants.a37.trouble import (
 )
 
 SOON: Final = {"time_to_come": lambda _: (3.0, True)}
-"""Breaks none of these clauses: nobody has to wait the whole time to see a mutant."""
+"""A shorter timer, which breaks none of these clauses, so that mutants run faster."""
 
 never_sent_passed_over = Mutant(
     clause="A37-TROUBLE-01",
-    broken="a leaf that is never sent is passed over",
+    broken="a leaf that is never sent is skipped",
     rules={"leaves": passed_over_by_a37},
     xds=SOON,
     edition="seed",
@@ -45,49 +45,49 @@ never_sent_fails_all = Mutant(
 
 
 def while_none_exists(root: str, found: Sequence[Leaf | Missing], in_force: bool, /) -> Choice:  # noqa: FBT001
-    """Wait where all of several leaves are missing."""
+    """Wait if all of several leaves are missing."""
     waits = len(found) > 1 and all(isinstance(leaf, Missing) for leaf in found)
     return None if waits else those_that_exist(root, found, in_force)
 
 
 tree_without_leaves_waits = Mutant(
     clause="A37-TROUBLE-02",
-    broken="an aggregate of which no leaf exists is waited for",
+    broken="requests wait for an aggregate without existing leaves",
     rules={"leaves": while_none_exists, "may_be_used": each_by_itself},
     xds=SOON,
 )
 
 
 def while_it_is_the_root(root: str, found: Sequence[Leaf | Missing], in_force: bool, /) -> Choice:  # noqa: FBT001
-    """Wait where a route leads to what is missing."""
+    """Wait if a cluster of a route is missing."""
     waits = any(isinstance(leaf, Missing) and leaf.name == root for leaf in found)
     return None if waits else those_that_exist(root, found, in_force)
 
 
 cluster_never_sent_waited_for = Mutant(
     clause="A37-TROUBLE-03",
-    broken="a cluster of a route that is never sent is waited for",
+    broken="requests wait for a cluster of a route that is never sent",
     rules={"leaves": while_it_is_the_root, "may_be_used": each_by_itself},
     xds=SOON,
 )
 
 missing_for_good = Mutant(
     clause="A37-TROUBLE-10",
-    broken="a cluster that was missing once is never used",
+    broken="a cluster that was once missing is never used",
     rules={"leaves": once_missing(lambda leaf: leaf.is_gone)},
     xds=SOON,
 )
 
 endpoints_never_sent_end_the_list = Mutant(
     clause="A37-TROUBLE-19",
-    broken="the leaves behind one whose endpoints are never sent are not used",
+    broken="leaves after one whose endpoints are never sent are not used",
     rules={"tree": of_leaves(nothing_behind(lambda found: not has_localities(found)))},
     xds=SOON,
 )
 
 never_sent_in_the_middle_end_the_list = Mutant(
     clause="A37-TROUBLE-19",
-    broken="the leaves behind one in the middle whose endpoints are never sent are not used",
+    broken="leaves after a middle leaf whose endpoints are never sent are not used",
     rules={
         "tree": of_leaves(nothing_behind_in_the_middle(lambda found: not has_localities(found)))
     },
@@ -96,7 +96,7 @@ never_sent_in_the_middle_end_the_list = Mutant(
 
 endpoints_never_sent_waited_for = Mutant(
     clause="A37-TROUBLE-20",
-    broken="endpoints that are never sent are waited for",
+    broken="requests wait for endpoints that are never sent",
     rules={"nothing_found": lambda _: None},
     xds=SOON,
 )
@@ -110,13 +110,13 @@ old_service_stays = Mutant(
 
 new_service_missed = Mutant(
     clause="A37-TROUBLE-28",
-    broken="endpoints of a new service name that have not come at once are taken for missing",
+    broken="endpoints of a new service name that do not come at once count as missing",
     xds=SHORT,
 )
 
 endpoints_missing_for_good = Mutant(
     clause="A37-TROUBLE-30",
-    broken="a leaf whose endpoints were missing once is never used",
+    broken="a leaf whose endpoints were once missing is never used",
     rules={"tree": of_leaves(for_ever(lambda found: not has_endpoints(found)))},
     xds=SOON,
 )

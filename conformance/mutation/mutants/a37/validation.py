@@ -16,23 +16,23 @@ from conformance.mutation.mutants.findings import not_forgiving, overlooking, re
 KNOWN_TYPES = range(5)
 ENTRY = "lb_endpoints[0]"
 
-# What is accepted.
+# Accepted Clusters.
 
 aggregate_refused = Mutant(
     clause="A37-VALID-01",
-    broken="there are no aggregates",
+    broken="aggregates are not supported",
     xds={"underlying_clusters": lambda _listed: None},
 )
 
 eds_refused = Mutant(
     clause="A37-VALID-02",
-    broken="type EDS is refused",
+    broken="type EDS is rejected",
     xds={"wrong_with_cluster": refusing(lambda cluster: cluster.type == Cluster.EDS)},
 )
 
 logical_dns_refused = Mutant(
     clause="A37-VALID-03",
-    broken="type LOGICAL_DNS is refused",
+    broken="type LOGICAL_DNS is rejected",
     xds={
         "kind_of_cluster": lambda written, number: (
             None if number == Cluster.LOGICAL_DNS else kind_of_cluster(written, number)
@@ -44,7 +44,7 @@ logical_dns_refused = Mutant(
 
 every_type_is_eds = Mutant(
     clause="A37-VALID-04",
-    broken="a type that is not known is EDS, whose config may be missing",
+    broken="an unknown type means EDS, whose config may be missing",
     xds={
         "kind_of_cluster": lambda written, number: kind_of_cluster(written, number) or EDS,
         "eds_source_is_accepted": lambda _source: True,
@@ -53,7 +53,7 @@ every_type_is_eds = Mutant(
 
 no_type_is_eds = Mutant(
     clause="A37-VALID-05",
-    broken="a Cluster without a type is one of EDS",
+    broken="a Cluster without a type means EDS",
     xds={
         "kind_of_cluster": lambda written, number: (
             kind_of_cluster(written, number) if written else EDS
@@ -63,7 +63,7 @@ no_type_is_eds = Mutant(
 
 unknown_type_is_eds = Mutant(
     clause="A37-VALID-06",
-    broken="a type of an unknown number is EDS",
+    broken="an undefined type number means EDS",
     xds={
         "kind_of_cluster": lambda written, number: (
             kind_of_cluster(written, number) if number in KNOWN_TYPES else EDS
@@ -75,19 +75,19 @@ unknown_type_is_eds = Mutant(
 
 typed_config_may_be_missing = Mutant(
     clause="A37-VALID-07",
-    broken="an aggregate without typed_config is one of no clusters",
+    broken="an aggregate without typed_config has no clusters",
     xds={"wrong_with_cluster": overlooking("cluster_type.typed_config", "is missing")},
 )
 
 type_url_ignored = Mutant(
     clause="A37-VALID-08",
-    broken="whatever typed_config has is read as a ClusterConfig",
+    broken="any typed_config is read as a ClusterConfig",
     xds={"aggregate_type_is_accepted": lambda _type_url: True},
 )
 
 bytes_that_are_none = Mutant(
     clause="A37-VALID-09",
-    broken="what cannot be read as a ClusterConfig is passed over",
+    broken="a ClusterConfig that cannot be parsed is ignored",
     xds={"wrong_with_cluster": overlooking("typed_config", "is no ClusterConfig")},
 )
 
@@ -108,7 +108,7 @@ empty_names_refused = Mutant(
 
 name_of_the_extension_counts = Mutant(
     clause="A37-VALID-12",
-    broken="the name beside typed_config must be Envoy's",
+    broken="the name next to typed_config must be Envoy's",
     xds={
         "wrong_with_cluster": refusing(
             lambda cluster: cluster.cluster_type.name not in {"", "envoy.clusters.aggregate"}
@@ -119,7 +119,7 @@ name_of_the_extension_counts = Mutant(
 
 name_of_the_extension_wanted = Mutant(
     clause="A37-VALID-12",
-    broken="there must be a name beside typed_config",
+    broken="there must be a name next to typed_config",
     xds={
         "wrong_with_cluster": refusing(
             lambda cluster: cluster.HasField("cluster_type") and not cluster.cluster_type.name
@@ -178,7 +178,7 @@ address_may_be_missing = Mutant(
 
 address_of_any_kind = Mutant(
     clause="A37-VALID-20",
-    broken="an address that is no socket_address is accepted",
+    broken="an address that is not a socket_address is accepted",
     xds={"wrong_with_cluster": overlooking("address.socket_address")},
 )
 
@@ -190,13 +190,13 @@ host_may_be_empty = Mutant(
 
 port_may_be_missing = Mutant(
     clause="A37-VALID-22",
-    broken="a port that is not there is zero",
+    broken="a missing port means zero",
     xds={"wrong_with_cluster": overlooking("socket_address.port_value")},
 )
 
 port_zero_refused = Mutant(
     clause="A37-VALID-23",
-    broken="a written port of zero is none",
+    broken="a port of zero means unset",
     xds={
         "host_and_port": lambda address: (
             host_and_port(address) if address.port_value else [("port_value", "must be set")]
@@ -207,7 +207,7 @@ port_zero_refused = Mutant(
 
 resolver_name_ignored = Mutant(
     clause="A37-VALID-24",
-    broken="a resolver_name is passed over",
+    broken="a resolver_name is ignored",
     xds={"host_and_port": lambda address: (address.address, address.port_value)},
     reports="accepted",
 )
@@ -225,11 +225,11 @@ name_in_load_assignment_counts = Mutant(
     },
 )
 
-# What belongs to another type.
+# Fields of another type.
 
 eds_config_checked_anyway = Mutant(
     clause="A37-VALID-26",
-    broken="an eds_config must be of ADS, whatever the type of the Cluster",
+    broken="eds_config must be ADS, whatever the type of the Cluster",
     xds={
         "wrong_with_cluster": refusing(
             lambda cluster: bool(cluster.eds_cluster_config.eds_config.path)
@@ -259,7 +259,7 @@ load_assignment_makes_dns = Mutant(
     },
 )
 
-# And then.
+# The next update.
 
 refused_aggregate_is_gone = Mutant(
     clause="A37-VALID-28",
@@ -269,6 +269,6 @@ refused_aggregate_is_gone = Mutant(
 
 bad_for_good = Mutant(
     clause="A37-VALID-29",
-    broken="from the first bad Cluster on each is refused",
+    broken="after the first bad Cluster every Cluster is rejected",
     xds={"wrong_with_cluster": not_forgiving()},
 )

@@ -8,7 +8,7 @@ from client_under_test.reference.editions.mutants import Mutant
 
 
 def exact_shares(localities: Sequence[Weights]) -> tuple[tuple[int, ...], ...]:
-    """Shares over a common denominator, that of the localities left out."""
+    """Return exact shares over a common denominator, without that of the localities."""
     sums = [sum(locality.endpoints) for locality in localities]
     return tuple(
         tuple(weight * locality.locality * prod(sums) // own_sum for weight in locality.endpoints)
@@ -17,7 +17,7 @@ def exact_shares(localities: Sequence[Weights]) -> tuple[tuple[int, ...], ...]:
 
 
 def nothing_for_the_smallest(localities: Sequence[Weights]) -> tuple[tuple[int, ...], ...]:
-    """Shares, but the smallest one is none."""
+    """Return the shares, with the smallest share set to zero."""
     return tuple(tuple(weight - (weight == 1) for weight in share) for share in shares(localities))
 
 
@@ -30,13 +30,13 @@ not_rounded = Mutant(
 
 smallest_left_out = Mutant(
     clause="A113-WEIGHT-02",
-    broken="an endpoint whose share rounds to nothing is not on the ring",
+    broken="an endpoint whose share rounds to zero is not on the ring",
     rules={"endpoint_weights": nothing_for_the_smallest},
 )
 
 guarded = Mutant(
     clause="A113-WEIGHT-03",
-    broken="weights are multiplied as they are",
+    broken="weights are multiplied, without shares",
     rules={"endpoint_weights": products},
     reports="by products when unset",
 )

@@ -14,7 +14,7 @@ from client_under_test.reference.values import State
 
 
 def waits_for_nobody_below(children: Sequence[ChildView | None]) -> Choice:
-    """While none is READY, the last priority is used at once."""
+    """Use the last priority at once while none is READY."""
     choice = choose_by_a56(children)
     if isinstance(choice, Use) and choice.index > 0 and not choice.settled:
         return choose_by_a42(
@@ -25,19 +25,19 @@ def waits_for_nobody_below(children: Sequence[ChildView | None]) -> Choice:
 
 too_long = Mutant(
     clause="A56-TIMER-01",
-    broken="the timer runs for fifteen seconds",
+    broken="the failover timer is 15 s",
     rules={"failover_seconds": 15.0},
 )
 
 too_short = Mutant(
     clause="A56-TIMER-01",
-    broken="the timer runs for nine seconds",
+    broken="the failover timer is 9 s",
     rules={"failover_seconds": 9.0},
 )
 
 begins_again_at_each_report = Mutant(
     clause="A56-TIMER-02",
-    broken="each report of CONNECTING begins the time anew",
+    broken="each report of CONNECTING restarts the timer",
     rules={
         "timer_begins": lambda _before, reported, settled, _runs: (
             reported is State.CONNECTING and settled is not State.TRANSIENT_FAILURE
@@ -48,26 +48,26 @@ begins_again_at_each_report = Mutant(
 
 timers_below_ignored = Mutant(
     clause="A56-TIMER-03",
-    broken="below the first priority nobody is given time",
+    broken="priorities below the first get no time",
     rules={"choose_priority": waits_for_nobody_below},
 )
 
 last_one_used = Mutant(
     clause="A56-TIMER-04",
-    broken="with all timers over the last priority is used, even if it has failed",
+    broken="after all timers fired the last priority is used, even if it has failed",
     rules={"choose_priority": choose_by_a42},
     issue="https://github.com/grpc/grpc-java/pull/12240",
 )
 
 
 def all_failed(children: Sequence[ChildView | None]) -> bool:
-    """Whether every priority has been tried and has failed."""
+    """Return whether every priority has been tried and has failed."""
     return all(child and child.state is State.TRANSIENT_FAILURE for child in children)
 
 
 first_one_used = Mutant(
     clause="A56-TIMER-05",
-    broken="with every priority failed the first one is used, not the last",
+    broken="if every priority has failed, the first one is used, not the last",
     rules={
         "choose_priority": lambda children: (
             Use(0) if all_failed(children) else choose_by_a56(children)
@@ -77,7 +77,7 @@ first_one_used = Mutant(
 
 
 def the_first_for_good() -> Callable[[Sequence[ChildView | None]], Choice]:
-    """A56's choice, until every priority has failed."""
+    """Choose as A56 does, until every priority has failed."""
     given_up = False
 
     def choose(children: Sequence[ChildView | None]) -> Choice:
@@ -90,13 +90,13 @@ def the_first_for_good() -> Callable[[Sequence[ChildView | None]], Choice]:
 
 given_up_for_good = Mutant(
     clause="A56-TIMER-05",
-    broken="once all have failed, the first priority is used for good",
+    broken="once all have failed, the first priority is used forever",
     rules={"choose_priority": the_first_for_good()},
 )
 
 
 def lowest_that_failed(children: Sequence[ChildView | None]) -> Choice:
-    """While a lower priority is tried the first one that has failed is in use."""
+    """Use the failed first priority while a lower one is tried."""
     choice = choose_by_a56(children)
     if isinstance(choice, Use) and choice.index > 0 and not choice.settled:
         return Use(0)
@@ -105,12 +105,12 @@ def lowest_that_failed(children: Sequence[ChildView | None]) -> Choice:
 
 failure_told_meanwhile = Mutant(
     clause="A56-USE-01",
-    broken="while a lower priority is tried the failure of the one above is told",
+    broken="while a lower priority is tried, the failure of the one above is reported",
     rules={"choose_priority": lowest_that_failed},
 )
 
 gone_at_once = Mutant(
     clause="A56-CHILD-01",
-    broken="what leaves the config goes at once, though A115 is not stated",
+    broken="a priority that leaves the config is removed at once, though A115 is not declared",
     rules={"retention_seconds": 0.0},
 )

@@ -17,13 +17,13 @@ from conformance.mutation.mutants.a42.proactive import Unasked, several_at_once,
 def weighed_by_addresses(
     _before: Sequence[Endpoint], now: Sequence[Endpoint]
 ) -> Sequence[Endpoint]:
-    """Each endpoint, as heavy as it has addresses."""
+    """Multiply the weight of each endpoint by its number of addresses."""
     return [replace(endpoint, weight=endpoint.weight * len(endpoint.addresses)) for endpoint in now]
 
 
 weight_for_each_address = Mutant(
     clause="A61-RING-01",
-    broken="an endpoint weighs its weight for each of its addresses",
+    broken="an endpoint has its weight once for each address",
     rules={"ring_endpoints": weighed_by_addresses},
 )
 
@@ -35,7 +35,7 @@ placed_by_the_last_address = Mutant(
 
 first_address_only = Mutant(
     clause="A61-RING-03",
-    broken="additional addresses are not used, though A61 is stated",
+    broken="additional addresses are not used, though A61 is declared",
     rules={"used_addresses": only_the_first},
 )
 
@@ -53,13 +53,13 @@ failed_with_its_first_address = Mutant(
 
 each_address_an_endpoint = Mutant(
     clause="A61-DNS-01",
-    broken="each address that DNS gives is an endpoint of its own",
+    broken="each address of a DNS name is a separate endpoint",
     rules={"dns_endpoints": an_endpoint_for_each_address},
 )
 
 name_without_addresses = Mutant(
     clause="A61-DNS-01",
-    broken="of a name that DNS knows no address is used",
+    broken="no address of a DNS name is used",
     rules={"dns_endpoints": lambda _addresses: ()},
 )
 
@@ -72,25 +72,25 @@ guarded = Mutant(
 
 several_endpoints_at_a_time = Mutant(
     clause="A61-PRO-01",
-    broken="whenever something changes one more endpoint is connected",
+    broken="each change connects one more endpoint",
     rules={"unasked": several_at_once},
 )
 
 failed_ones_rest = Mutant(
     clause="A61-PRO-02",
-    broken="a failed endpoint is tried again only when asked for",
+    broken="a failed endpoint is retried only for a pick",
     rules={"ring_endpoints_retry": False},
 )
 
 new_list_unnoticed = Mutant(
     clause="A61-PRO-03",
-    broken="after one failure nothing is connected without being picked",
+    broken="after one failure no endpoint is connected without a pick",
     rules={"unasked": unless(lambda aggregated, _: aggregated is State.CONNECTING)},
 )
 
 
 def unless_the_list_is_new() -> Unasked:
-    """A61's rule, but nothing is connected at an update of the list itself."""
+    """Follow A61's rule, but connect nothing at an update of the list."""
     listed: tuple[str, ...] = ()
 
     def hindered(_aggregated: State, prospects: Sequence[Prospect]) -> bool:
@@ -103,18 +103,18 @@ def unless_the_list_is_new() -> Unasked:
 
 looked_at_reports_only = Mutant(
     clause="A61-PRO-03",
-    broken="whether to connect an endpoint is looked at when an endpoint's state changes only",
+    broken="proactive connections are checked only when an endpoint's state changes",
     rules={"unasked": unless_the_list_is_new()},
 )
 
 two_addresses_at_most = Mutant(
     clause="A61-SUB-01",
-    broken="of an endpoint only two addresses are used",
+    broken="only two addresses of an endpoint are used",
     rules={"used_addresses": lambda addresses: addresses[:2]},
 )
 
 two_addresses_on_the_ring = Mutant(
     clause="A61-RING-03",
-    broken="an endpoint whose first two addresses have failed is passed over",
+    broken="an endpoint whose first two addresses have failed is skipped",
     rules={"used_addresses": lambda addresses: addresses[:2]},
 )

@@ -24,7 +24,7 @@ from client_under_test.reference.values import Endpoint, State, Status
 
 
 def keys_of(endpoints: Sequence[Endpoint]) -> dict[tuple[str, ...], str]:
-    """The hash keys by address."""
+    """Return the hash keys by address."""
     return {endpoint.addresses: endpoint.hash_key for endpoint in endpoints}
 
 
@@ -44,7 +44,7 @@ hash_key_beside_the_address = Mutant(
 def those_of_the_first_list(
     before: Sequence[Endpoint], now: Sequence[Endpoint]
 ) -> Sequence[Endpoint]:
-    """The endpoints, but one that joins a list has no key."""
+    """Remove the keys of endpoints that join a list."""
     if not before:
         return now
     known = keys_of(before)
@@ -56,7 +56,7 @@ def those_of_the_first_list(
 
 hash_key_of_the_first_list = Mutant(
     clause="A76-KEY-01",
-    broken="the keys of endpoints that join a list are not looked at",
+    broken="the keys of endpoints that join a list are ignored",
     rules={"ring_endpoints": those_of_the_first_list},
 )
 
@@ -79,13 +79,13 @@ old_hash_key_kept = Mutant(
 
 new_address_without_key = Mutant(
     clause="A76-KEY-04",
-    broken="the key of an address that joins a list is not looked at",
+    broken="the key of an address that joins a list is ignored",
     rules={"ring_endpoints": those_of_the_first_list},
 )
 
 none_for_a_key_of_two = Mutant(
     clause="A76-KEY-05",
-    broken="endpoints that have their key with others are left out",
+    broken="endpoints that share their key are left out",
     rules={
         "ring_endpoints": lambda _before, now: [
             endpoint for endpoint in now if Counter(keys_of(now).values())[endpoint.hash_key] == 1
@@ -103,23 +103,23 @@ hash_key_switched_off = Mutant(
 
 hash_key_off_by_default = Mutant(
     clause="A76-KEY-07",
-    broken="keys are ignored while the switch is unset",
+    broken="keys are ignored while the variable is unset",
     rules={"ring_key": place_by_address},
     reports="ignored",
     issue="https://github.com/grpc/grpc-go/pull/8922",
 )
 
-# Which hash.
+# The hash.
 
 header_ignored = Mutant(
     clause="A76-REQ-01",
-    broken="requests are hashed by the policies of the route, whatever the config names",
+    broken="requests are hashed by the route's policies, whatever the config names",
     rules={"hash_for_pick": hash_of_the_route},
 )
 
 
 def added_to_the_route(args: PickArgs, header: str, rules: PickRules) -> RequestHash | None:
-    """The hash of the header, combined with that of the route."""
+    """Combine the hash of the header with that of the route."""
     named = hash_of_the_header(args, header, rules)
     if not header or named is None or named.drawn or args.request_hash is None:
         return named
@@ -134,13 +134,13 @@ route_counts_too = Mutant(
 
 
 def values_of(header: str, args: PickArgs) -> list[str]:
-    """Each value of a header."""
+    """Return the values of a header."""
     return [value for name, value in args.metadata if name == header and isinstance(value, str)]
 
 
 first_value_alone = Mutant(
     clause="A76-REQ-02",
-    broken="the first of several values counts alone",
+    broken="only the first of several values counts",
     rules={"join_hash_header": lambda header, args: "".join(values_of(header, args)[:1])},
 )
 
@@ -152,7 +152,7 @@ joined_with_a_space = Mutant(
 
 
 def missing_as(other: Callable[[PickArgs, str, PickRules], RequestHash | None]) -> Any:
-    """By the header, or in another way if that is missing."""
+    """Hash by the header, or by `other` if the header is missing."""
 
     def hash_for_pick(args: PickArgs, header: str, rules: PickRules) -> RequestHash | None:
         found = hash_of_the_header(args, header, rules)
@@ -175,7 +175,7 @@ route_if_missing = Mutant(
 
 
 def empty_as_a_value(args: PickArgs, header: str, rules: PickRules) -> RequestHash | None:
-    """By the header, even if its value is empty."""
+    """Hash by the header, even if its value is empty."""
     empty = bool(header) and values_of(header, args) == [""]
     if empty:
         return RequestHash(rules.hash_value(""))
@@ -191,36 +191,36 @@ empty_value_hashed = Mutant(
 
 
 def never_by_the_route(args: PickArgs, header: str, rules: PickRules) -> RequestHash | None:
-    """By a random hash, if the config names no header."""
+    """Use a random hash if the config names no header."""
     return hash_of_the_header(args, header or "x", rules)
 
 
 random_without_a_name = Mutant(
     clause="A76-REQ-09",
-    broken="where the config names no header, every hash is random",
+    broken="if the config names no header, every hash is random",
     rules={"hash_for_pick": never_by_the_route},
 )
 
 guarded_header = Mutant(
     clause="A76-REQ-12",
-    broken="the name in the config is not looked at while the guard is unset",
+    broken="the name in the config is ignored while the guard is unset",
     rules={"hash_for_pick": hash_of_the_route},
     reports="not used when unset",
     issue="https://github.com/grpc/grpc-go/pull/8922",
 )
 
 
-# Names that are refused.
+# Rejected header names.
 
 
 def unless_it(looks_so: Callable[[str], bool]) -> Callable[[Any], str | None]:
-    """Names are read as they should be, but those that look so are taken unread."""
+    """Accept matching names without validation."""
     return lambda value: value if isinstance(value, str) and looks_so(value) else text_header(value)
 
 
 any_name_accepted = Mutant(
     clause="A76-REQ-10",
-    broken="a header name is not looked at",
+    broken="a header name is not validated",
     xds={"request_hash_header": unless_it(lambda name: not name.endswith("-bin"))},
 )
 
@@ -237,11 +237,11 @@ hyphens_rejected = Mutant(
 )
 
 
-# What becomes of a request with a random hash.
+# Requests with a random hash.
 
 
 def by_a61(walk: Iterable[Candidate], args: PickArgs, *, one_is_connecting: bool) -> PickResult:
-    """As if the hash were the request's own."""
+    """Pick as if the hash were not random."""
     del one_is_connecting
     return pick_by_a61(walk, args)
 
@@ -256,7 +256,7 @@ first_one_waited_for = Mutant(
 def telling(
     told: Callable[[Sequence[Candidate], bool], Sequence[Candidate]],
 ) -> PickAtRandom:
-    """The same picks, but other endpoints are connected; it gets those that are IDLE."""
+    """Pick as the rule does, but connect the IDLE endpoints that `told` selects."""
 
     def pick(walk: Iterable[Candidate], args: PickArgs, *, one_is_connecting: bool) -> PickResult:
         candidates = list(walk)
@@ -292,7 +292,7 @@ one_more_connected = Mutant(
 def ending(
     change: Callable[[PickResult], PickResult],
 ) -> PickAtRandom:
-    """The same picks, with another end."""
+    """Pick as the rule does, and change the result."""
 
     def pick(walk: Iterable[Candidate], args: PickArgs, *, one_is_connecting: bool) -> PickResult:
         return change(pick_at_random(walk, args, one_is_connecting=one_is_connecting))
@@ -324,13 +324,13 @@ waits_instead_of_failing = Mutant(
 
 header_for_good = Mutant(
     clause="A76-REQ-01",
-    broken="the request_hash_header of the first config holds for good",
+    broken="the request_hash_header of the first config is used forever",
     xds={"request_hash_header": for_good(text_header)},
 )
 
 
 def all_or_none(_before: Sequence[Endpoint], now: Sequence[Endpoint]) -> Sequence[Endpoint]:
-    """The endpoints, without their keys if one of them has none."""
+    """Remove the keys of all endpoints if one of them has none."""
     if all(endpoint.hash_key for endpoint in now):
         return now
     return [replace(endpoint, hash_key="") for endpoint in now]

@@ -16,7 +16,7 @@ Rule = Callable[[Sequence[State]], State]
 
 
 def instead(of: State, reported: State, *, where: Callable[[Sequence[State]], bool]) -> Rule:
-    """The rules, but for one state where the endpoints are in such states."""
+    """Report another state than `of` if the states of the endpoints match."""
 
     def broken(states: Sequence[State]) -> State:
         found = aggregated_state(states)
@@ -26,12 +26,12 @@ def instead(of: State, reported: State, *, where: Callable[[Sequence[State]], bo
 
 
 def anywhere(_states: Sequence[State]) -> bool:
-    """Whatever the endpoints are in."""
+    """Match any states."""
     return True
 
 
 def failed(count: int) -> Callable[[Sequence[State]], bool]:
-    """Whether so many have failed."""
+    """Match states with `count` failed endpoints."""
     return lambda states: states.count(FAILED) == count
 
 
@@ -85,13 +85,13 @@ only_one_failed_is_connecting = Mutant(
 
 failed_before_ready = Mutant(
     clause="A42-AGG-07",
-    broken="two failed endpoints count more than one that is READY",
+    broken="two failed endpoints take precedence over one that is READY",
     rules={"aggregated_state": instead(READY, FAILED, where=failed(2))},
 )
 
 connecting_before_failed = Mutant(
     clause="A42-AGG-08",
-    broken="an endpoint that is CONNECTING counts more than two failed ones",
+    broken="an endpoint that is CONNECTING takes precedence over two failed ones",
     rules={
         "aggregated_state": instead(FAILED, CONNECTING, where=lambda states: CONNECTING in states)
     },
@@ -99,7 +99,7 @@ connecting_before_failed = Mutant(
 
 idle_before_connecting = Mutant(
     clause="A42-AGG-09",
-    broken="an IDLE endpoint counts more than one that is CONNECTING",
+    broken="an IDLE endpoint takes precedence over one that is CONNECTING",
     rules={"aggregated_state": instead(CONNECTING, IDLE, where=lambda states: IDLE in states)},
 )
 
@@ -135,7 +135,7 @@ removed_ones_count = Mutant(
 
 
 def less_than_half(states: Sequence[State]) -> bool:
-    """Whether fewer than half of the endpoints have failed."""
+    """Return whether fewer than half of the endpoints have failed."""
     return 2 * states.count(FAILED) < len(states)
 
 
@@ -147,7 +147,7 @@ two_of_five_are_not_enough = Mutant(
 
 two_of_five_are_not_enough_beside_connecting = Mutant(
     clause="A42-AGG-08",
-    broken="two failed endpoints beside a CONNECTING one count only if they are half of all",
+    broken="two failed endpoints next to a CONNECTING one count only if they are half of all",
     rules={"aggregated_state": instead(FAILED, CONNECTING, where=less_than_half)},
 )
 

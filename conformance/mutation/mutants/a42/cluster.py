@@ -24,7 +24,7 @@ MAGLEV = 5
 LOWER_HALF = 0xFFFFFFFF
 EIGHT_MILLION = 8_000_000
 
-# Which policy.
+# The policy.
 
 ring_hash_refused = Mutant(
     clause="A42-CDS-01",
@@ -34,7 +34,7 @@ ring_hash_refused = Mutant(
 
 ring_hash_is_round_robin = Mutant(
     clause="A42-CDS-01",
-    broken="RING_HASH is accepted, and balanced in turn",
+    broken="RING_HASH is accepted, and treated as ROUND_ROBIN",
     xds={"supported_policy": lambda policy: supported_policy(policy) and "ROUND_ROBIN"},
 )
 
@@ -46,31 +46,31 @@ round_robin_refused = Mutant(
 
 round_robin_is_ring_hash = Mutant(
     clause="A42-CDS-02",
-    broken="ROUND_ROBIN is accepted, and balanced by hash",
+    broken="ROUND_ROBIN is accepted, and treated as RING_HASH",
     xds={"supported_policy": lambda policy: supported_policy(policy) and "RING_HASH"},
 )
 
 round_robin_draws_lots = Mutant(
     clause="A42-CDS-02",
-    broken="ROUND_ROBIN is accepted, and balanced by lot",
+    broken="ROUND_ROBIN is accepted, and picks at random",
     rules={"turns": lambda members, rng: (rng.randrange(members) for _ in count())},
 )
 
 maglev_is_ring_hash = Mutant(
     clause="A42-CDS-21",
-    broken="MAGLEV is taken for RING_HASH",
+    broken="MAGLEV is treated as RING_HASH",
     xds={"supported_policy": lambda policy: supported_policy(2 if policy == MAGLEV else policy)},
 )
 
 policy_of_the_aggregate = Mutant(
     clause="A42-CDS-25",
-    broken="the policy of the aggregate holds for its leaves, though A75 is stated",
+    broken="the policy of the aggregate applies to its leaves, though A75 is declared",
     rules={"policy_source": aggregates.policy_of_the_aggregate},
 )
 
 policy_of_the_leaf = Mutant(
     clause="A42-CDS-25",
-    broken="each leaf has its own policy, though A75 is not stated",
+    broken="each leaf has its own policy, though A75 is not declared",
     rules={"policy_source": aggregates.policy_of_the_leaf},
     edition="seed",
 )
@@ -84,7 +84,7 @@ ring_hash_guarded = Mutant(
 
 ring_hash_guarded_and_accepted = Mutant(
     clause="A42-CDS-26",
-    broken="RING_HASH is accepted, and balanced in turn",
+    broken="RING_HASH is accepted, and treated as ROUND_ROBIN",
     xds={"supported_policy": lambda policy: supported_policy(policy) and "ROUND_ROBIN"},
     reports="variable unset: another policy is used",
 )
@@ -93,7 +93,7 @@ ring_hash_guarded_and_accepted = Mutant(
 
 unset_sizes_are_zero = Mutant(
     clause="A42-CDS-03",
-    broken="sizes that are not set are read as zero, which is an error",
+    broken="unset sizes are read as zero, which is an error",
     xds={
         "ring_sizes": lambda config: (
             config.minimum_ring_size.value,
@@ -115,13 +115,13 @@ no_config_is_the_smallest_ring = Mutant(
 
 minimum_ignored = Mutant(
     clause="A42-CDS-04",
-    broken="sizes reach the policy as strings, as 64-bit numbers do in JSON, and are passed over",
+    broken="sizes reach the policy as strings, as 64-bit numbers do in JSON, and are ignored",
     xds={"ring_sizes": lambda _config: (DEFAULT_MINIMUM, LARGEST_RING)},
 )
 
 minimum_of_512_at_least = Mutant(
     clause="A42-CDS-04",
-    broken="a minimum below 512 is raised to that",
+    broken="a minimum below 512 is raised to 512",
     xds={"ring_sizes": lambda config: (max(ring_sizes(config)[0], 512), ring_sizes(config)[1])},
 )
 
@@ -133,7 +133,7 @@ maximum_ignored = Mutant(
 
 maximum_alone_ignored = Mutant(
     clause="A42-CDS-05",
-    broken="the maximum is read only beside a minimum",
+    broken="the maximum is read only if there is a minimum",
     xds={
         "ring_sizes": lambda config: (
             ring_sizes(config)
@@ -151,7 +151,7 @@ sizes_compared_as_strings = Mutant(
 
 minimum_defaults_to_one = Mutant(
     clause="A42-CDS-06",
-    broken="a minimum that is not set is one",
+    broken="an unset minimum means one",
     xds={"ring_sizes": lambda config: (config.minimum_ring_size.value or 1, ring_sizes(config)[1])},
 )
 
@@ -168,7 +168,7 @@ defaults_swapped = Mutant(
 
 maximum_defaults_to_the_cap = Mutant(
     clause="A42-CDS-07",
-    broken="a maximum that is not set is 4,096, so a larger minimum is refused",
+    broken="an unset maximum means 4,096, so a larger minimum is rejected",
     xds={
         "ring_sizes": lambda config: (
             ring_sizes(config)[0],
@@ -180,7 +180,7 @@ maximum_defaults_to_the_cap = Mutant(
 
 maximum_defaults_to_the_cap_and_wins = Mutant(
     clause="A42-CDS-07",
-    broken="a maximum that is not set is 4,096 whatever the cap, and a larger minimum is lowered",
+    broken="an unset maximum means 4,096 whatever the cap, and lowers a larger minimum",
     xds={
         "ring_sizes": lambda config: (
             min(ring_sizes(config)[0], config.maximum_ring_size.value or DEFAULT_MAXIMUM),
@@ -191,7 +191,7 @@ maximum_defaults_to_the_cap_and_wins = Mutant(
 
 maximum_of_the_extension_defaults_to_the_cap = Mutant(
     clause="A42-CDS-07",
-    broken="a maximum that the message of load_balancing_policy does not set is 4,096",
+    broken="an unset maximum in load_balancing_policy means 4,096",
     xds={
         "ring_sizes": lambda config: (
             ring_sizes(config)[0],
@@ -203,7 +203,7 @@ maximum_of_the_extension_defaults_to_the_cap = Mutant(
 
 maximum_defaults_to_1024 = Mutant(
     clause="A42-CDS-07",
-    broken="a maximum that is not set is the minimum's default, and wins",
+    broken="an unset maximum means the default of the minimum, and wins",
     xds={
         "ring_sizes": lambda config: (
             min(ring_sizes(config)[0], config.maximum_ring_size.value or DEFAULT_MINIMUM),
@@ -214,7 +214,7 @@ maximum_defaults_to_1024 = Mutant(
 
 sizes_not_checked = Mutant(
     clause="A42-CDS-08",
-    broken="sizes are not looked at when the Cluster is read",
+    broken="sizes are not validated",
     xds={"size_is_accepted": lambda _size: True, "sizes_fit": lambda _minimum, _maximum: True},
     issue="https://github.com/grpc/grpc-go/pull/9384",
 )
@@ -230,7 +230,7 @@ minimum_not_limited = Mutant(
 
 minimum_of_32_bits = Mutant(
     clause="A42-CDS-08",
-    broken="of a minimum the lower 32 bits are read",
+    broken="only the lower 32 bits of a minimum are read",
     xds={
         "ring_sizes": lambda config: (ring_sizes(config)[0] & LOWER_HALF, ring_sizes(config)[1]),
     },
@@ -247,7 +247,7 @@ maximum_not_limited = Mutant(
 
 maximum_of_32_bits = Mutant(
     clause="A42-CDS-09",
-    broken="of a maximum the lower 32 bits are read",
+    broken="only the lower 32 bits of a maximum are read",
     xds={
         "ring_sizes": lambda config: (ring_sizes(config)[0], ring_sizes(config)[1] & LOWER_HALF),
     },
@@ -255,7 +255,7 @@ maximum_of_32_bits = Mutant(
 
 minimum_limit_of_8_million = Mutant(
     clause="A42-CDS-10",
-    broken="8M is taken for 8,000,000 where the minimum is checked",
+    broken="8M means 8,000,000 in the check of the minimum",
     xds={
         "sizes_fit": lambda minimum, maximum: (
             minimum <= EIGHT_MILLION and sizes_fit(minimum, maximum)
@@ -265,13 +265,13 @@ minimum_limit_of_8_million = Mutant(
 
 limit_left_out = Mutant(
     clause="A42-CDS-10",
-    broken="the limit itself is refused",
+    broken="a size equal to the limit is rejected",
     xds={"size_is_accepted": lambda size: ring_size_is_valid(size) and size < LARGEST_RING},
 )
 
 maximum_limit_of_8_million = Mutant(
     clause="A42-CDS-11",
-    broken="8M is taken for 8,000,000",
+    broken="8M means 8,000,000",
     xds={
         "size_is_accepted": lambda size: 1 <= size <= EIGHT_MILLION,
         "ring_sizes": lambda config: (
@@ -283,7 +283,7 @@ maximum_limit_of_8_million = Mutant(
 
 minimum_of_8m_accepted_and_not_made = Mutant(
     clause="A42-CDS-10",
-    broken="a minimum of 8M is accepted, and the ring has one entry for each endpoint then",
+    broken="a minimum of 8M is accepted, but the ring has one entry for each endpoint",
     xds={
         "ring_sizes": lambda config: (
             ring_sizes(config)[0] % LARGEST_RING or 1,
@@ -294,7 +294,7 @@ minimum_of_8m_accepted_and_not_made = Mutant(
 
 maximum_of_8m_accepted_and_zero = Mutant(
     clause="A42-CDS-11",
-    broken="a maximum of 8M is accepted, and of the number that is kept 23 bits are left: zero",
+    broken="a maximum of 8M is accepted, but only its lower 23 bits are kept: zero",
     xds={
         "ring_sizes": lambda config: (
             ring_sizes(config)[0],
@@ -316,7 +316,7 @@ minimum_above_maximum_accepted = Mutant(
 
 default_gives_way = Mutant(
     clause="A42-CDS-16",
-    broken="a maximum below 1,024, alone, is the minimum as well",
+    broken="a maximum below 1,024 without a minimum is the minimum as well",
     xds={
         "ring_sizes": lambda config: (
             config.minimum_ring_size.value or min(DEFAULT_MINIMUM, ring_sizes(config)[1]),
@@ -357,7 +357,7 @@ maximum_of_zero_is_the_default = Mutant(
 
 unused_config_checked = Mutant(
     clause="A42-CDS-20",
-    broken="ring_hash_lb_config is checked beside ROUND_ROBIN, too",
+    broken="ring_hash_lb_config is validated under ROUND_ROBIN as well",
     xds={"checks_unused_config": True},
     reports="NACK",
 )
@@ -366,13 +366,13 @@ unused_config_checked = Mutant(
 
 xx_hash_refused = Mutant(
     clause="A42-CDS-12",
-    broken="XX_HASH is refused",
+    broken="XX_HASH is rejected",
     xds={"function_is_accepted": lambda function: function == MURMUR_HASH_2},
 )
 
 unset_function_refused = Mutant(
     clause="A42-CDS-15",
-    broken="a config without a hash function is refused",
+    broken="a config without a hash function is rejected",
     xds={"function_is_accepted": bool},
 )
 
@@ -388,7 +388,7 @@ murmur_accepted = Mutant(
 
 unknown_function_accepted = Mutant(
     clause="A42-CDS-14",
-    broken="only MURMUR_HASH_2 is refused",
+    broken="only MURMUR_HASH_2 is rejected",
     xds={"function_is_accepted": lambda function: function != MURMUR_HASH_2},
 )
 
@@ -396,24 +396,24 @@ unknown_function_accepted = Mutant(
 
 nack_drops_the_old = Mutant(
     clause="A42-CDS-19",
-    broken="a rejected Cluster takes the accepted one with it",
+    broken="a rejected Cluster also removes the accepted version",
     xds={"refusal_counts": lambda _noun, _features: True},
 )
 
 
 class LateNack:
-    """A tenth of a second after a resource was rejected, all goes an entry further."""
+    """Requests go one entry further from 0.1 s after a rejected resource."""
 
     def __init__(self) -> None:
         self._rejected = math.inf
 
     def version(self, accepted: str, _rejected: str) -> str:
-        """The right one; note when a resource is rejected."""
+        """Return the correct version, and note when a resource is rejected."""
         self._rejected = min(self._rejected, time.monotonic())
         return accepted
 
     def find_entry(self, hashes: Sequence[int], request_hash: int) -> int:
-        """The right entry, and later the one behind it."""
+        """Return the correct entry, and later the one after it."""
         late = time.monotonic() > self._rejected + 0.1
         return (bisect_left(hashes, request_hash) + late) % len(hashes)
 
@@ -421,7 +421,7 @@ class LateNack:
 late = LateNack()
 nack_takes_effect_late = Mutant(
     clause="A42-CDS-19",
-    broken="a while after a Cluster was rejected requests go by another ring",
+    broken="a while after a Cluster was rejected, requests follow another ring",
     rules={"find_entry": late.find_entry},
     xds={"version_of_nack": late.version},
 )
@@ -440,7 +440,7 @@ nack_names_nothing = Mutant(
 
 nack_without_a_word = Mutant(
     clause="A42-CDS-31",
-    broken="a NACK has an error detail, and nothing in it",
+    broken="a NACK has an empty error_detail",
     xds={"reason_of_nack": lambda _found: ""},
 )
 
@@ -456,21 +456,21 @@ gap_between_policies = Mutant(
 
 policy_stays_round_robin = Mutant(
     clause="A42-CDS-22",
-    broken="a cluster keeps the policy that it had first",
+    broken="a cluster keeps its first policy",
     xds={"supported_policy": for_good(supported_policy)},
     issue="https://github.com/grpc/grpc-java/issues/10006",
 )
 
 policy_stays_ring_hash = Mutant(
     clause="A42-CDS-23",
-    broken="a cluster keeps the policy that it had first",
+    broken="a cluster keeps its first policy",
     xds={"supported_policy": for_good(supported_policy)},
     issue="https://github.com/grpc/grpc-java/issues/10006",
 )
 
 first_sizes_for_good = Mutant(
     clause="A42-CDS-24",
-    broken="the ring goes on being made with the first sizes",
+    broken="the ring keeps its first sizes",
     rules={"capped_sizes": for_good(capped_sizes)},
     issue="https://github.com/grpc/grpc-go/issues/5460",
 )

@@ -19,7 +19,7 @@ Children = Sequence[ChildView | None]
 
 
 def seeing(change: Callable[[int, ChildView], ChildView]) -> Callable[[Children], Choice]:
-    """A choice by the rules that sees the priorities in other states than they are in."""
+    """Choose as A56 does, with changed states of the priorities."""
 
     def choose(children: Children) -> Choice:
         return choose_by_a56(
@@ -30,18 +30,18 @@ def seeing(change: Callable[[int, ChildView], ChildView]) -> Callable[[Children]
 
 
 def the_last_ready(children: Children) -> Choice:
-    """The lowest priority that is READY, once there is one."""
+    """Use the lowest READY priority, if there is one."""
     ready = [i for i, child in enumerate(children) if child and child.state is State.READY]
     return Use(ready[-1]) if ready else choose_by_a56(children)
 
 
 def make_all(children: Children) -> Choice:
-    """Make the policies of all priorities before any is used."""
+    """Create the policies of all priorities before any is used."""
     return Make(list(children).index(None)) if None in children else choose_by_a56(children)
 
 
 def leave(state: State) -> Callable[[int, ChildView], ChildView]:
-    """Take a priority in this state for one that has failed."""
+    """Treat a priority in this state as failed."""
 
     def changed(_index: int, child: ChildView) -> ChildView:
         if child.state is not state:
@@ -53,7 +53,7 @@ def leave(state: State) -> Callable[[int, ChildView], ChildView]:
 
 idle_passed_over = Mutant(
     clause="A42-FAIL-01",
-    broken="a priority that is READY is left for the next one",
+    broken="a READY priority is left for the next one",
     rules={"choose_priority": seeing(leave(State.READY))},
 )
 
@@ -65,7 +65,7 @@ failure_waits_for_the_timer = Mutant(
 
 
 def back_to_the_failed_one(children: Children) -> Choice:
-    """A56's choice, but a failed first priority is used again once a lower one is READY."""
+    """Choose as A56 does, but use a failed first priority once a lower one is READY."""
     choice = choose_by_a56(children)
     chosen = children[choice.index]
     if chosen is None or chosen.state is not State.READY:
@@ -77,31 +77,31 @@ def back_to_the_failed_one(children: Children) -> Choice:
 
 contacted_and_not_used = Mutant(
     clause="A42-FAIL-02",
-    broken="when a priority has failed the next one is connected, but requests fail all the same",
+    broken="when a priority has failed the next one connects, but requests still fail",
     rules={"choose_priority": back_to_the_failed_one},
 )
 
 all_priorities_made = Mutant(
     clause="A42-FAIL-03",
-    broken="the policies of all priorities are made at the start",
+    broken="the policies of all priorities are created at the start",
     rules={"choose_priority": make_all},
 )
 
 never_given_up = Mutant(
     clause="A42-FAIL-04",
-    broken="a priority that is CONNECTING is never given up",
+    broken="a CONNECTING priority is never left",
     rules={"failover_seconds": 3600.0},
 )
 
 idle_given_up = Mutant(
     clause="A42-FAIL-05",
-    broken="a priority that is IDLE is given up",
+    broken="an IDLE priority is left",
     rules={"choose_priority": seeing(leave(State.IDLE))},
 )
 
 timer_from_the_start = Mutant(
     clause="A42-FAIL-06",
-    broken="the timer runs from when the policy is made, through IDLE",
+    broken="the timer starts when the policy is created, and runs during IDLE",
     rules={
         "timer_begins": lambda _before, _reported, _settled, _runs: False,
         "timer_ends": lambda reported: reported not in {State.CONNECTING, State.IDLE},
@@ -110,7 +110,7 @@ timer_from_the_start = Mutant(
 
 no_time_after_ready = Mutant(
     clause="A42-FAIL-07",
-    broken="a priority that was READY gets no time again",
+    broken="a priority that was READY gets no new time",
     rules={
         "timer_begins": lambda before, reported, settled, runs: (
             settled is not State.READY
@@ -125,7 +125,7 @@ no_time_after_ready = Mutant(
 
 time_again_after_failure = Mutant(
     clause="A42-FAIL-08",
-    broken="a priority that failed gets its time again when it turns CONNECTING",
+    broken="a failed priority gets its time again when it turns CONNECTING",
     rules={
         "timer_begins": lambda before, reported, _settled, _runs: (
             reported is State.CONNECTING and before is not State.CONNECTING
@@ -136,13 +136,13 @@ time_again_after_failure = Mutant(
 
 two_seconds = Mutant(
     clause="A42-FAIL-09",
-    broken="a priority that would be READY after three seconds is given up after two",
+    broken="a priority that would be READY after 3 s is left after 2 s",
     rules={"failover_seconds": 2.0},
 )
 
 one_timer_for_all = Mutant(
     clause="A42-FAIL-10",
-    broken="when the first priority is given up, all that are CONNECTING are",
+    broken="when the first priority is left, all CONNECTING ones are",
     rules={
         "choose_priority": seeing(
             lambda index, child: replace(child, timer_runs=child.timer_runs and not index)
@@ -152,7 +152,7 @@ one_timer_for_all = Mutant(
 
 clings_to_the_lower_one = Mutant(
     clause="A42-FAIL-11",
-    broken="requests stay with a lower priority as long as it is READY",
+    broken="requests stay at a lower priority as long as it is READY",
     rules={"choose_priority": the_last_ready},
 )
 
@@ -168,7 +168,7 @@ waiting_requests_left_behind = Mutant(
 
 begins_again_after_it_fired = Mutant(
     clause="A42-FAIL-13",
-    broken="a priority that was given up gets its time again when it reports CONNECTING again",
+    broken="a priority whose timer fired gets its time again when it reports CONNECTING",
     rules={
         "timer_begins": lambda before, reported, settled, runs: (
             reported is State.CONNECTING

@@ -35,7 +35,7 @@ from client_under_test.reference.xds.rules import supported_policy
 ALL_BITS = 2**64 - 1
 CHANNELS = itertools.count()
 
-# The list of policies and what comes of it.
+# The list of policies.
 
 first_route_counts = Mutant(
     clause="A42-HASH-01",
@@ -55,7 +55,7 @@ all_routes_count = Mutant(
 
 last_policy_first = Mutant(
     clause="A42-HASH-02",
-    broken="the policies are gone through from the last to the first",
+    broken="the policies are evaluated from the last to the first",
     rules={"route_policies": lambda policies, matched: policies[matched][::-1]},
 )
 
@@ -69,7 +69,7 @@ combined_in_any_order = Mutant(
 
 hash_of_the_process = Mutant(
     clause="A42-HASH-04",
-    broken="values are hashed by the language's own function, whose seed each process draws",
+    broken="values are hashed by the language's function, with a random seed in each process",
     rules={"hash_value": lambda value: hash(value) & ALL_BITS},
 )
 
@@ -81,7 +81,7 @@ channel_in_every_hash = Mutant(
 
 last_result_alone = Mutant(
     clause="A42-HASH-05",
-    broken="a result takes the place of those before it",
+    broken="a result replaces those before it",
     rules={"combine": lambda _gathered, result: result},
 )
 
@@ -99,13 +99,13 @@ sum_beyond_64_bits = Mutant(
 
 larger_result_alone = Mutant(
     clause="A42-HASH-05",
-    broken="of two results the larger counts alone",
+    broken="only the larger of two results counts",
     rules={"combine": max},
 )
 
 negative_result_left_out = Mutant(
     clause="A42-HASH-05",
-    broken="a result that is negative as a signed number is left out beside others",
+    broken="a result that is negative as a signed number is left out if there are others",
     rules={
         "combine": lambda gathered, result: (
             gathered if result >> 63 else rotate_and_xor(gathered, result)
@@ -115,26 +115,26 @@ negative_result_left_out = Mutant(
 
 xor_without_rotation = Mutant(
     clause="A42-HASH-06",
-    broken="results are joined by exclusive or alone, so equal ones cancel each other out",
+    broken="results are combined by XOR alone, so equal ones cancel each other out",
     rules={"combine": lambda gathered, result: gathered ^ result},
     reports="none of the known",
 )
 
 
 def rotate_with_sign(gathered: int, result: int) -> int:
-    """What was gathered becomes all ones if its top bit is set."""
+    """Rotate with sign extension: the hash so far becomes all ones if its top bit is set."""
     return (ALL_BITS if gathered >> 63 else gathered << 1) ^ result
 
 
 rotation_loses_the_first = Mutant(
     clause="A42-HASH-05",
-    broken="the rotation draws the sign along, as in grpc-java 1.85: half of all results are lost",
+    broken="the rotation extends the sign, as in grpc-java 1.85: half of all results are lost",
     rules={"combine": rotate_with_sign},
 )
 
 rotation_with_sign = Mutant(
     clause="A42-HASH-06",
-    broken="the rotation draws the sign along, as in grpc-java: what was gathered becomes all ones",
+    broken="the rotation extends the sign, as in grpc-java: the hash so far becomes all ones",
     rules={"combine": rotate_with_sign},
     reports="none of the known",
 )
@@ -147,20 +147,20 @@ missing_result_is_random = Mutant(
 
 missing_result_starts_anew = Mutant(
     clause="A42-HASH-07",
-    broken="a policy without a result throws away what was gathered before it",
+    broken="a policy without a result discards the hash so far",
     rules={"without_result": lambda _gathered: None},
 )
 
 missing_result_rotates = Mutant(
     clause="A42-HASH-08",
-    broken="what was gathered is rotated for a policy without a result, too",
+    broken="the hash so far is also rotated for a policy without a result",
     rules={"without_result": lambda gathered: gathered and rotate_and_xor(gathered, 0)},
     reports="none of the known",
 )
 
 fraction_as_random_hash = Mutant(
     clause="A42-HASH-09",
-    broken="the random hash is a fraction below one made a whole number: always zero",
+    broken="the random hash is a fraction below one, truncated to zero",
     rules={"random_hash": lambda rng: int(rng.random())},
     issue="https://github.com/grpc/grpc-go/pull/4525",
 )
@@ -173,7 +173,7 @@ random_hash_of_the_process = Mutant(
 
 random_hash_of_31_bits = Mutant(
     clause="A42-HASH-10",
-    broken="the random hash has 31 bits, so it always meets the first entry",
+    broken="the random hash has 31 bits, so it always finds the first entry",
     rules={"random_hash": lambda rng: rng.getrandbits(31)},
     issue="https://github.com/grpc/grpc/pull/25697",
 )
@@ -193,7 +193,7 @@ random_hash_uneven = Mutant(
     reports="none of the known",
 )
 
-# Terminal, in its four shapes.
+# Terminal policies.
 
 terminal_ignored = Mutant(
     clause="A42-HASH-13",
@@ -203,7 +203,7 @@ terminal_ignored = Mutant(
 
 first_terminal_ignored = Mutant(
     clause="A42-HASH-13",
-    broken="terminal does not end the list if nothing was gathered before",
+    broken="terminal does not end the list if there is no earlier result",
     rules={
         "ends_the_list": lambda policy, result, gathered: (
             result != gathered and ends_once_gathered(policy, result, gathered)
@@ -215,7 +215,7 @@ first_terminal_ignored = Mutant(
 def from_terminal_on(
     policies: Sequence[Sequence[HashPolicy]], matched: int
 ) -> Sequence[HashPolicy]:
-    """The list of the matched route without what stands before the first terminal policy."""
+    """Return the matched route's policies from the first terminal one on."""
     chosen = policies[matched]
     return list(itertools.dropwhile(lambda policy: not is_terminal(policy), chosen)) or chosen
 
@@ -228,13 +228,13 @@ terminal_stands_alone = Mutant(
 
 terminal_always_ends = Mutant(
     clause="A42-HASH-15",
-    broken="a terminal policy ends the list even if nothing has been made",
+    broken="a terminal policy ends the list even without any result",
     rules={"ends_the_list": lambda policy, _result, _gathered: is_terminal(policy)},
 )
 
 terminal_by_own_result = Mutant(
     clause="A42-HASH-16",
-    broken="terminal is looked at only after a result of its own, as in grpc-go 1.85",
+    broken="terminal counts only after a result of its own policy, as in grpc-go 1.85",
     rules={"ends_the_list": ends_with_own_result},
 )
 
@@ -247,16 +247,16 @@ terminal_by_what_was_gathered = Mutant(
 
 unsupported_is_terminal = Mutant(
     clause="A42-HASH-17",
-    broken="terminal ends the list on an unsupported kind, too",
+    broken="terminal on an unsupported type also ends the list",
     rules={"ends_the_list": lambda _policy, _result, gathered: gathered is not None},
     reports="ends the list",
 )
 
-# The life of a list.
+# Updates of a list.
 
 first_policies_for_good = Mutant(
     clause="A42-HASH-18",
-    broken="requests go on being hashed by the first list of policies",
+    broken="requests are hashed by the first list of policies forever",
     rules={"route_policies": for_good(policies_of_the_route)},
 )
 
@@ -308,7 +308,7 @@ empty_is_absent = Mutant(
 
 first_value_alone = Mutant(
     clause="A42-HDR-05",
-    broken="of several values only the first is hashed",
+    broken="only the first of several values is hashed",
     rules={
         "header_value": lambda name, metadata: next((v for key, v in metadata if key == name), None)
     },
@@ -318,7 +318,7 @@ first_value_alone = Mutant(
 
 last_value_alone = Mutant(
     clause="A42-HDR-05",
-    broken="of several values only the last is hashed",
+    broken="only the last of several values is hashed",
     rules={"header_value": lambda name, metadata: dict(metadata).get(name)},
     reports="the last",
 )
@@ -346,7 +346,7 @@ binary_header_hashed = Mutant(
 
 content_type_not_known_yet = Mutant(
     clause="A42-HDR-08",
-    broken="content-type is not there yet when requests are hashed, as in grpc-go 1.85",
+    broken="content-type is missing when requests are hashed, as in grpc-go 1.85",
     rules={"header_value": joined_values},
     issue="https://github.com/grpc/grpc-go/pull/6609",
 )
@@ -363,7 +363,7 @@ content_type_with_format = Mutant(
 
 content_type_of_the_application = Mutant(
     clause="A42-HDR-10",
-    broken="a content-type in the metadata takes the place of the assumed one",
+    broken="a content-type in the metadata replaces the assumed one",
     rules={
         "header_value": lambda name, metadata: (
             (name == "content-type" and joined_values(name, metadata))
@@ -375,7 +375,7 @@ content_type_of_the_application = Mutant(
 
 pseudo_header_hashed = Mutant(
     clause="A42-HDR-11",
-    broken="a pseudo-header gives a result",
+    broken="a pseudo-header produces a result",
     rules={
         "header_value": lambda name, metadata: (
             name if name.startswith(":") else header_value(name, metadata)
@@ -385,13 +385,13 @@ pseudo_header_hashed = Mutant(
 
 rewrite_ignored = Mutant(
     clause="A42-HDR-12",
-    broken="values are hashed as they come, whatever the rewrite",
+    broken="values are hashed without the rewrite",
     rules={"rewrite": lambda _regex, _substitution, value: value},
 )
 
 empty_substitution_ignored = Mutant(
     clause="A42-HDR-12",
-    broken="a rewrite with an empty substitution is taken for none, as in grpc-node 1.14",
+    broken="a rewrite with an empty substitution is ignored, as in grpc-node 1.14",
     rules={
         "rewrite": lambda regex, substitution, value: (
             (substitution and rewrite_every_match(regex, substitution, value)) or value
@@ -411,7 +411,7 @@ whole_value_rewritten = Mutant(
 
 
 def rewrite_matches(regex: str, substitution: str, value: str, *, at_most: int) -> str:
-    """Replace so many matches; after each, the rest is searched like a value of its own."""
+    """Replace up to `at_most` matches; search the rest after each like a new value."""
     match = re2.search(regex, value)
     if match is None or not at_most:
         return value
@@ -427,13 +427,13 @@ first_match_alone = Mutant(
 
 rest_anchored_anew = Mutant(
     clause="A42-HDR-13",
-    broken="after a match the rest is searched like a value of its own, so ^ matches there again",
+    broken="after a match the rest is searched like a new value, so ^ matches again",
     rules={"rewrite": lambda *rewrite: rewrite_matches(*rewrite, at_most=1000)},
 )
 
 
 def written_otherwise(pattern: str, replacement: str) -> Any:
-    """A rewrite whose substitution is changed first: how another syntax would understand it."""
+    """Return a rewrite that reads the substitution in another syntax."""
     return lambda regex, substitution, value: rewrite_every_match(
         regex, re.sub(pattern, lambda found: found.expand(replacement), substitution), value
     )
@@ -447,19 +447,19 @@ groups_with_dollars = Mutant(
 
 backslash_escapes = Mutant(
     clause="A42-HDR-14",
-    broken="a backslash makes the digit behind it plain text, as in grpc-java",
+    broken="a backslash makes the next digit plain text, as in grpc-java",
     rules={"rewrite": written_otherwise(r"\\(\d)", r"\1")},
 )
 
 two_digits_make_a_group = Mutant(
     clause="A42-HDR-21",
-    broken="two digits behind a backslash name one group, as in Python's own regular expressions",
+    broken="two digits after a backslash name one group, as in Python's regular expressions",
     rules={"rewrite": re.sub},
 )
 
 value_without_a_match_is_empty = Mutant(
     clause="A42-HDR-15",
-    broken="of a value in which the pattern is not found nothing is hashed",
+    broken="a value that the pattern does not match has no result",
     rules={
         "rewrite": lambda regex, substitution, value: (
             rewrite_every_match(regex, substitution, value) if re2.search(regex, value) else ""
@@ -469,21 +469,21 @@ value_without_a_match_is_empty = Mutant(
 
 nothing_left_is_absent = Mutant(
     clause="A42-HDR-16",
-    broken="a value that is rewritten to nothing counts as absent",
+    broken="a value that the rewrite leaves empty counts as absent",
     rules={"rewrite": lambda *rewrite: rewrite_every_match(*rewrite) or None},
     reports="no result",
 )
 
 nothing_left_is_not_rewritten = Mutant(
     clause="A42-HDR-16",
-    broken="a value that would be rewritten to nothing stays",
+    broken="a value that the rewrite would leave empty stays unchanged",
     rules={"rewrite": lambda *rewrite: rewrite_every_match(*rewrite) or rewrite[-1]},
     reports="not rewritten",
 )
 
 
 def read_without_a_look_at_the_regex(message: Any) -> HashPolicy:
-    """Take a policy with an invalid regex for one of an unsupported kind."""
+    """Treat a policy with an invalid regex as unsupported."""
     try:
         return read_hash_policy(message)
     except BadHashPolicy:
@@ -492,21 +492,21 @@ def read_without_a_look_at_the_regex(message: Any) -> HashPolicy:
 
 invalid_regex_accepted = Mutant(
     clause="A42-HDR-17",
-    broken="a policy with an invalid regex is accepted and gives no result",
+    broken="a policy with an invalid regex is accepted and has no result",
     xds={"read_hash_policy": read_without_a_look_at_the_regex},
     reports="ACK, and no result",
 )
 
 capitals_never_match = Mutant(
     clause="A42-HDR-18",
-    broken="the name in the policy is compared as it is written",
+    broken="the header name in the policy is case-sensitive",
     rules={"header_value": joined_values},
     reports="no result",
 )
 
 whole_match_unknown = Mutant(
     clause="A42-HDR-19",
-    broken=r"\0 stands for nothing, as groups count from one",
+    broken="\\0 means the empty string, as groups count from one",
     rules={"rewrite": written_otherwise(r"\\0", "")},
 )
 
@@ -524,31 +524,31 @@ backslash_of_a_backslash_escapes = Mutant(
 
 dollar_names_a_group = Mutant(
     clause="A42-HDR-21",
-    broken="a dollar sign and a digit stand for a group, too, as in most libraries",
+    broken="a dollar sign and a digit also mean a group, as in most libraries",
     rules={"rewrite": written_otherwise(r"\$(\d)", r"\\\1")},
 )
 
 two_dollars_are_one = Mutant(
     clause="A42-HDR-21",
-    broken="two dollar signs stand for one, as in Go and JavaScript",
+    broken="two dollar signs mean one, as in Go and JavaScript",
     rules={"rewrite": written_otherwise(r"\$\$", "$")},
 )
 
 ampersand_is_the_match = Mutant(
     clause="A42-HDR-21",
-    broken="an ampersand stands for all that matched, as in sed",
+    broken="an ampersand means the whole match, as in sed",
     rules={"rewrite": written_otherwise("&", r"\\0")},
 )
 
 braces_hold_a_group = Mutant(
     clause="A42-HDR-21",
-    broken="a digit in braces stands for a group",
+    broken="a digit in braces means a group",
     rules={"rewrite": written_otherwise(r"\{(\d)\}", r"\\\1")},
 )
 
 
 def read_with_a_name(message: Any) -> HashPolicy:
-    """Refuse a header policy whose header has no name."""
+    """Reject a header policy without a header name."""
     if message.HasField("header") and not message.header.header_name:
         raise BadHashPolicy("header.header_name: must not be empty")
     return read_hash_policy(message)
@@ -561,11 +561,11 @@ nameless_header_refused = Mutant(
     reports="NACK",
 )
 
-# Kinds that gRPC does not support.
+# Types that gRPC does not support.
 
 
 def refused(kind: str | None) -> Any:
-    """Policies are read as ever, but that this kind is an error."""
+    """Read policies, but reject those of this kind."""
 
     def read(message: Any) -> HashPolicy:
         if message.WhichOneof("policy_specifier") == kind:
@@ -576,31 +576,31 @@ def refused(kind: str | None) -> Any:
 
 
 def the_same_for(kind: str) -> Any:
-    """What gives requests with a policy of this kind one and the same hash."""
+    """Return one hash for all requests with a policy of this kind."""
     return lambda policy, _metadata: xxh64(kind) if policy.kind == kind else None
 
 
 def cookie(policy: UnsupportedPolicy, metadata: Metadata) -> int | None:
-    """The hash of the cookies, if there are any."""
+    """Return the hash of the cookies, if there are any."""
     value = joined_values("cookie", metadata)
     return None if policy.kind != "cookie" or value is None else xxh64(value)
 
 
 unknown_kind_refused = Mutant(
     clause="A42-KIND-01",
-    broken="a policy of an unknown kind is an error",
+    broken="a policy of an unknown type is an error",
     xds={"read_hash_policy": refused(None)},
 )
 
 unknown_kind_gives_a_result = Mutant(
     clause="A42-KIND-01",
-    broken="a policy of an unknown kind gives a result, the same for all requests",
+    broken="a policy of an unknown type has a result, the same for all requests",
     rules={"unsupported_hash": the_same_for("unset")},
 )
 
 unknown_kind_spoils_the_list = Mutant(
     clause="A42-KIND-01",
-    broken="with a policy that is not supported in the list, the others do not count",
+    broken="an unsupported policy in the list disables the others",
     rules={
         "route_policies": lambda policies, matched: (
             ()
@@ -642,7 +642,7 @@ query_parameter_refused = Mutant(
 
 absent_parameter_hashed = Mutant(
     clause="A42-KIND-04",
-    broken="a query_parameter policy hashes the parameter, and one that is not there as empty",
+    broken="a query_parameter policy hashes the parameter, or an empty value",
     rules={"unsupported_hash": the_same_for("query_parameter")},
 )
 
@@ -674,7 +674,7 @@ other_filter_state_refused = Mutant(
 
 channel_id_of_the_request = Mutant(
     clause="A42-CHAN-01",
-    broken="the channel's id is drawn anew for each request",
+    broken="each request draws a new channel id",
     rules={"channel_hash": lambda _channel_id: random.getrandbits(64)},
 )
 
@@ -686,14 +686,14 @@ channel_id_of_the_process = Mutant(
 
 channels_counted = Mutant(
     clause="A42-CHAN-02",
-    broken="channels are numbered from zero, in every process alike",
+    broken="channels are numbered from zero in every process",
     rules={"channel_id": lambda _rng: xxh64(next(CHANNELS).to_bytes(8, "little"))},
     issue="https://github.com/grpc/grpc-java/pull/9453",
 )
 
 channel_id_is_an_address = Mutant(
     clause="A42-CHAN-02",
-    broken="the channel's id is an address in memory, so it always meets the first entry",
+    broken="the channel's id is an address in memory, so it always finds the first entry",
     rules={"channel_id": lambda _rng: id(object())},
 )
 
@@ -705,13 +705,13 @@ channel_ids_uneven = Mutant(
 
 channel_id_of_the_routes = Mutant(
     clause="A42-CHAN-04",
-    broken="the channel's id is drawn anew when routes come anew",
+    broken="an update of the routes draws a new channel id",
     rules={"channel_id_for_new_routes": lambda _channel_id, rng: rng.getrandbits(64)},
 )
 
 channel_id_of_the_route = Mutant(
     clause="A42-CHAN-04",
-    broken="the place of the route is mixed into the channel's id",
+    broken="the index of the route is mixed into the channel's id",
     rules={
         "route_policies": lambda policies, matched: policies[matched] * (matched + 1),
     },
@@ -719,7 +719,7 @@ channel_id_of_the_route = Mutant(
 
 channel_id_gives_way = Mutant(
     clause="A42-CHAN-05",
-    broken="beside other policies the channel's id does not count",
+    broken="the channel's id does not count if there are other policies",
     rules={
         "route_policies": lambda policies, matched: (
             [policy for policy in policies[matched] if not isinstance(policy, ChannelIdPolicy)]
@@ -729,7 +729,7 @@ channel_id_gives_way = Mutant(
 
 channel_id_alone = Mutant(
     clause="A42-CHAN-05",
-    broken="beside the channel's id other policies do not count",
+    broken="other policies do not count if there is the channel's id",
     rules={
         "route_policies": lambda policies, matched: (
             [policy for policy in policies[matched] if isinstance(policy, ChannelIdPolicy)]
@@ -739,13 +739,13 @@ channel_id_alone = Mutant(
 
 rotation_loses_the_id = Mutant(
     clause="A42-CHAN-05",
-    broken="the rotation draws the sign along, as in grpc-java 1.85: half of all ids are lost",
+    broken="the rotation extends the sign, as in grpc-java 1.85: half of all ids are lost",
     rules={"combine": rotate_with_sign},
 )
 
 header_left_out_if_negative = Mutant(
     clause="A42-CHAN-05",
-    broken="a result that is negative as a signed number is left out beside the channel's id",
+    broken="a result that is negative as a signed number is left out next to the channel's id",
     rules={
         "combine": lambda gathered, result: (
             gathered if result >> 63 else rotate_and_xor(gathered, result)
@@ -755,7 +755,7 @@ header_left_out_if_negative = Mutant(
 
 negative_header_alone = Mutant(
     clause="A42-CHAN-05",
-    broken="a result that is negative as a signed number takes the place of the channel's id",
+    broken="a result that is negative as a signed number replaces the channel's id",
     rules={
         "combine": lambda gathered, result: (
             result if result >> 63 else rotate_and_xor(gathered, result)
@@ -765,7 +765,7 @@ negative_header_alone = Mutant(
 
 larger_of_header_and_id = Mutant(
     clause="A42-CHAN-05",
-    broken="of the channel's id and another result the larger counts alone",
+    broken="only the larger of the channel's id and another result counts",
     rules={"combine": max},
 )
 
@@ -773,13 +773,13 @@ larger_of_header_and_id = Mutant(
 
 hash_lost_before_weighted_clusters = Mutant(
     clause="A42-HASH-21",
-    broken="on a route to several clusters the hash policies are not looked at",
+    broken="hash policies of a route to several clusters are ignored",
     rules={"over_clusters": lambda policies, clusters: policies if clusters == 1 else ()},
 )
 
 
 def hashes_other_pseudo_headers(name: str, metadata: Metadata) -> str | bytes | None:
-    """Those of the request but for the path have a value."""
+    """Return a value for all pseudo-headers but the path."""
     return "xdspec" if name in {":authority", ":method"} else header_value(name, metadata)
 
 
@@ -791,7 +791,7 @@ authority_and_method = Mutant(
 
 
 def ends_at_a_header(policy: HashPolicy, result: int | None, gathered: int | None) -> bool:
-    """Terminal counts on a policy on a header alone."""
+    """Apply terminal on header policies only."""
     return isinstance(policy, HeaderPolicy) and ends_once_gathered(policy, result, gathered)
 
 

@@ -19,7 +19,7 @@ Key = Callable[[Account], LoadKey | None]
 
 
 def counting_for(change: Callable[[LoadKey], LoadKey | None]) -> Key:
-    """What a request counts for, changed, where its cluster is reported."""
+    """Change the key under which a reported request counts."""
 
     def broken(account: Account) -> LoadKey | None:
         key = counted_for(account)
@@ -29,7 +29,7 @@ def counting_for(change: Callable[[LoadKey], LoadKey | None]) -> Key:
 
 
 def first_of_the_cluster() -> Key:
-    """Requests count for the locality of the first one that their cluster got."""
+    """Count requests for the locality of the first request of their cluster."""
     first: dict[str, Locality] = {}
     return counting_for(
         lambda key: replace(key, locality=first.setdefault(key.cluster, key.locality))
@@ -37,7 +37,7 @@ def first_of_the_cluster() -> Key:
 
 
 def newest_of_all() -> Key:
-    """Requests count for the locality that was the last to get its first one."""
+    """Count requests for the locality that was used last for the first time."""
     known: dict[Locality, None] = {}
 
     def newest(key: LoadKey) -> LoadKey:
@@ -48,18 +48,18 @@ def newest_of_all() -> Key:
 
 
 def first_cluster_with_it() -> Key:
-    """Requests count for the first cluster that sent one to their locality."""
+    """Count requests for the first cluster that used their locality."""
     first: dict[Locality, LoadKey] = {}
     return counting_for(lambda key: first.setdefault(key.locality, key))
 
 
 def issued_again(counts: Counts, ok: bool) -> Counts:  # noqa: FBT001 - as of the rule
-    """A request that has ended is counted as issued once more."""
+    """Count a request as issued once more when it ends."""
     return when_ended(replace(counts, issued=counts.issued + 1), ok)
 
 
 def stays_in_progress(counts: Counts, ok: bool) -> Counts:  # noqa: FBT001 - as of the rule
-    """A request that has failed is in progress for good."""
+    """Keep failed requests in progress."""
     return when_ended(counts, ok) if ok else replace(counts, errors=counts.errors + 1)
 
 
@@ -79,7 +79,7 @@ first_locality_for_all = Mutant(
 
 localities_told_apart_by_region = Mutant(
     clause="A42-LOAD-02",
-    broken="of a locality only the region is told",
+    broken="only the region of a locality is reported",
     rules={
         "counted_for": counting_for(
             lambda key: replace(key, locality=Locality(region=key.locality.region))
@@ -95,13 +95,13 @@ sub_zones_left_out = Mutant(
 
 no_locality_not_reported = Mutant(
     clause="A42-LOAD-03",
-    broken="requests at endpoints without a locality do not count",
+    broken="requests to endpoints without a locality do not count",
     rules={"counted_for": counting_for(lambda key: key if key.locality.region else None)},
 )
 
 no_locality_named = Mutant(
     clause="A42-LOAD-03",
-    broken="endpoints without a locality are given one of the name of their cluster",
+    broken="endpoints without a locality count for one with the name of their cluster",
     rules={
         "counted_for": counting_for(
             lambda key: (
@@ -111,11 +111,11 @@ no_locality_named = Mutant(
     },
 )
 
-# Each once.
+# Counting once.
 
 counted_at_each_pick = Mutant(
     clause="A42-LOAD-04",
-    broken="a request counts each time that it is picked",
+    broken="a request counts once for each pick",
     rules={"while_waiting": lambda counts: replace(counts, issued=counts.issued + 1)},
 )
 
@@ -127,7 +127,7 @@ counted_when_sent_and_when_ended = Mutant(
 
 reported_again_and_again = Mutant(
     clause="A42-LOAD-04",
-    broken="each report tells of all requests since the beginning",
+    broken="each report has all requests since the start",
     rules={"once_reported": lambda counts: counts},
 )
 
@@ -141,11 +141,11 @@ failover_not_counted = Mutant(
 
 return_not_counted = Mutant(
     clause="A42-LOAD-05",
-    broken="requests go on counting for the priority that served last, though a higher one is back",
+    broken="requests keep counting for the lower priority after a higher one is back",
     rules={"counted_for": newest_of_all()},
 )
 
-# How they ended.
+# Results of requests.
 
 errors_succeed = Mutant(
     clause="A42-LOAD-06",
@@ -155,7 +155,7 @@ errors_succeed = Mutant(
 
 progress_not_told = Mutant(
     clause="A42-LOAD-06",
-    broken="requests in progress are not told",
+    broken="requests in progress are not reported",
     rules={
         "when_sent": lambda counts: replace(when_sent(counts), in_progress=0),
         "when_ended": lambda counts, ok: replace(when_ended(counts, ok), in_progress=0),
@@ -178,7 +178,7 @@ service_name_not_told = Mutant(
 
 service_name_for_both = Mutant(
     clause="A42-LOAD-07",
-    broken="load is reported under the service name in place of the cluster's, too",
+    broken="load is reported under the service name instead of the cluster name as well",
     rules={"counted_for": counting_for(lambda key: replace(key, cluster=key.service_name))},
 )
 
@@ -202,7 +202,7 @@ lrs_server_not_asked_for = Mutant(
 
 drops_count_for_a_locality = Mutant(
     clause="A42-LOAD-11",
-    broken="requests that are dropped count as failed ones of a locality without a name, too",
+    broken="dropped requests also count as failed requests of a locality without a name",
     rules={
         "when_dropped": lambda counts: replace(
             counts, issued=counts.issued + 1, errors=counts.errors + 1
@@ -212,6 +212,6 @@ drops_count_for_a_locality = Mutant(
 
 category_not_told = Mutant(
     clause="A42-LOAD-11",
-    broken="drops are told without their category",
+    broken="drops are reported without their category",
     rules={"told_category": lambda _: None},
 )

@@ -31,49 +31,49 @@ from client_under_test.reference.policies.rules.ring_picks import Candidate, pic
 
 LARGEST = 2**32 - 1
 
-# What is in which ring.
+# The endpoints of a ring.
 
 
 def in_each_locality(_aggregate: Aggregate | None, leaf: Leaf) -> PolicyConfig:
-    """A policy for each locality, one of which is drawn by weight."""
+    """Use a policy for each locality, and pick a locality by weight."""
     if isinstance(leaf.policy, WrrLocalityConfig):
         return leaf.policy
     return WrrLocalityConfig(child=leaf.policy)
 
 
 def first_locality_only(localities: Sequence[Weights]) -> tuple[tuple[int, ...], ...]:
-    """The usual weights in the first locality, none in others."""
+    """Return the weights of the first locality, and zeros for the others."""
     first, *others = shares(localities) or ((),)
     return (first, *((0,) * len(other) for other in others))
 
 
 ring_of_each_locality = Mutant(
     clause="A42-LOC-01",
-    broken="each locality has a ring, and one of them is drawn for each request",
+    broken="each locality has a ring, and each request picks a random locality",
     rules={"policy_source": in_each_locality},
 )
 
 ring_of_one_locality = Mutant(
     clause="A42-LOC-01",
-    broken="only the endpoints of the first locality stand in the ring",
+    broken="only the endpoints of the first locality are on the ring",
     rules={"endpoint_weights": first_locality_only},
 )
 
 
 def past_a_failed_one(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
-    """From the first along the ring to the others in the order of their addresses."""
+    """Pick the first endpoint on the ring, then the others in the order of their addresses."""
     first, *others = walk
     return pick_by_a61([first, *sorted(others, key=address_of)], args)
 
 
 def address_of(candidate: Candidate) -> str:
-    """What an endpoint is known by."""
+    """Return the identity of an endpoint."""
     return candidate.target.key
 
 
 keys_of_a_lost_endpoint_move_twice = Mutant(
     clause="A42-LOC-02",
-    broken="keys of a failed endpoint go to the one of the lowest address, not the next one",
+    broken="keys of a failed endpoint go to the lowest address, not the next endpoint",
     rules={"pick": past_a_failed_one},
 )
 
@@ -81,7 +81,7 @@ keys_of_a_lost_endpoint_move_twice = Mutant(
 def in_one_priority(
     aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: ClusterRules
 ) -> Update:
-    """The tree, with all localities of a leaf in one priority."""
+    """Return the tree with all localities of a leaf in one priority."""
     flat = [
         (
             leaf,
@@ -96,7 +96,7 @@ def in_one_priority(
 
 
 def by_priority(change: Callable[[int, PolicyConfig], PolicyConfig]) -> MakeTree:
-    """The tree of an EDS cluster, with the policy of each priority changed; the first is 0."""
+    """Return the tree of an EDS cluster with the policy of each priority (from 0) changed."""
 
     def tree(
         aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: ClusterRules
@@ -125,7 +125,7 @@ priorities_ignored = Mutant(
 
 hash_drawn_anew = Mutant(
     clause="A42-LOC-04",
-    broken="below the first priority the hash of a request is drawn anew",
+    broken="below the first priority a request gets a new random hash",
     rules={
         "tree": by_priority(
             lambda number, policy: (
@@ -139,7 +139,7 @@ hash_drawn_anew = Mutant(
 
 round_robin_after_failover = Mutant(
     clause="A42-LOC-04",
-    broken="below the first priority endpoints take turns",
+    broken="below the first priority the policy is round_robin",
     rules={"tree": by_priority(lambda number, policy: RoundRobinConfig() if number else policy)},
 )
 
@@ -157,7 +157,7 @@ default_sizes_below_priorities = Mutant(
 
 
 def those_of_the_beginning() -> MakeTree:
-    """Below the first priority the config with which a priority of that number was first made."""
+    """Keep the first config of each priority below the first."""
     first: dict[int, PolicyConfig] = {}
     return by_priority(
         lambda number, policy: first.setdefault(number, policy) if number else policy
@@ -176,19 +176,19 @@ first_sizes_after_failover = Mutant(
 def same_weight_for_each_locality(
     aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: ClusterRules
 ) -> Update:
-    """The tree, with the weights of localities lost to the policy that goes by them."""
+    """Return the tree with equal weights of all localities."""
     update = a_policy_for_each_leaf(aggregate, leaves, names, rules)
     return replace(update, endpoints=tuple(replace(e, locality_weight=1) for e in update.endpoints))
 
 
 def without_localities(_aggregate: Aggregate | None, leaf: Leaf) -> PolicyConfig:
-    """The policy of the localities, over all of them."""
+    """Return the policy of single localities, for all of them together."""
     return leaf.policy.child if isinstance(leaf.policy, WrrLocalityConfig) else leaf.policy
 
 
 round_robin_over_all_localities = Mutant(
     clause="A42-LOC-06",
-    broken="endpoints take turns over all localities, whatever those weigh",
+    broken="endpoints of all localities get requests in turn, whatever their weights",
     rules={"policy_source": without_localities},
     issue="https://github.com/envoyproxy/envoy/issues/39362",
 )
@@ -199,11 +199,11 @@ localities_alike = Mutant(
     rules={"tree": same_weight_for_each_locality},
 )
 
-# How heavy it is.
+# Weights.
 
 
 def weighing(weigh: Callable[[int, int], int]) -> Callable[[Sequence[Weights]], object]:
-    """Weights of endpoints from their own and their locality's."""
+    """Compute the weights of endpoints from their own and their locality's."""
 
     def weighed(localities: Sequence[Weights]) -> tuple[tuple[int, ...], ...]:
         return tuple(
@@ -216,21 +216,21 @@ def weighing(weigh: Callable[[int, int], int]) -> Callable[[Sequence[Weights]], 
 
 products_instead_of_shares = Mutant(
     clause="A42-LOC-07",
-    broken="the numbers are multiplied as they are, though A113 is stated",
+    broken="weights are multiplied, though A113 is declared",
     rules={"endpoint_weights": products},
     issue="https://github.com/grpc/grpc-go/issues/6927",
 )
 
 shares_instead_of_products = Mutant(
     clause="A42-LOC-07",
-    broken="shares are multiplied, though A113 is not stated",
+    broken="shares are multiplied, though A113 is not declared",
     rules={"endpoint_weights": shares},
     edition="seed",
 )
 
 by_the_number_of_endpoints = Mutant(
     clause="A42-LOC-07",
-    broken="the share of a locality is divided by the number of its endpoints once more",
+    broken="the share of a locality is divided by the number of its endpoints twice",
     rules={
         "endpoint_weights": lambda localities: tuple(
             tuple(12 // len(each) * weight for weight in each) for each in shares(localities)
@@ -246,7 +246,7 @@ own_weight_only = Mutant(
 
 weight_of_locality_only = Mutant(
     clause="A42-LOC-07",
-    broken="an endpoint weighs what its locality weighs",
+    broken="an endpoint has the weight of its locality",
     rules={"endpoint_weights": weighing(lambda _own, of_locality: of_locality)},
 )
 
@@ -258,14 +258,14 @@ sum_of_weights = Mutant(
 
 endpoint_without_weight_weighs_nothing = Mutant(
     clause="A42-LOC-08",
-    broken="an endpoint without a weight weighs nothing",
+    broken="an endpoint without a weight has weight 0",
     xds={"endpoint_weight": lambda written: written or 0},
     issue="https://github.com/grpc/grpc-java/pull/8245",
 )
 
 endpoint_without_weight_weighs_500 = Mutant(
     clause="A42-LOC-08",
-    broken="an endpoint without a weight weighs 500",
+    broken="an endpoint without a weight has weight 500",
     xds={"endpoint_weight": lambda written: 500 if written is None else written},
     issue="https://github.com/grpc/grpc/pull/30079",
 )
@@ -288,7 +288,7 @@ endpoint_of_weight_zero_is_left_out = Mutant(
 
 endpoint_of_weight_zero_weighs_one = Mutant(
     clause="A42-LOC-09",
-    broken="an endpoint of weight zero weighs one",
+    broken="an endpoint of weight zero counts as weight 1",
     xds={"endpoint_weight": lambda written: written or 1},
     reports="weighs 1",
     issue="https://github.com/grpc/grpc/pull/30079",
@@ -296,14 +296,14 @@ endpoint_of_weight_zero_weighs_one = Mutant(
 
 locality_without_weight_is_used = Mutant(
     clause="A42-LOC-10",
-    broken="a locality without a weight weighs one",
+    broken="a locality without a weight has weight 1",
     xds={"locality_weight": lambda written: 1 if written is None else written},
     issue="https://github.com/grpc/grpc-java/pull/6874",
 )
 
 unweighted_but_for_rings = Mutant(
     clause="A42-LOC-10",
-    broken="a locality without a weight weighs one under every policy but ring_hash",
+    broken="a locality without a weight has weight 1 under every policy but ring_hash",
     rules={
         "locality_is_used": lambda _locality: True,
         "ring_endpoints": lambda _before, now: [
@@ -322,7 +322,7 @@ locality_of_weight_zero_is_rejected = Mutant(
 
 locality_of_weight_zero_weighs_one = Mutant(
     clause="A42-LOC-11",
-    broken="a locality of weight zero weighs one",
+    broken="a locality of weight zero counts as weight 1",
     xds={"locality_weight": lambda written: 0 if written is None else written or 1},
     reports="weighs 1",
 )
@@ -337,7 +337,7 @@ product_cut = Mutant(
 
 product_capped = Mutant(
     clause="A42-LOC-12",
-    broken="a product beyond 32 bits is the largest number of 32 bits",
+    broken="a product beyond 32 bits is the largest uint32",
     rules={"endpoint_weights": weighing(lambda own, of_locality: min(own * of_locality, LARGEST))},
     edition="seed",
     reports="the largest of 32 bits",
@@ -345,6 +345,6 @@ product_capped = Mutant(
 
 regions_alone = Mutant(
     clause="A42-LOC-06",
-    broken="localities of one region are one, whatever their zones",
+    broken="localities of one region count as one, whatever their zones",
     rules={"locality_target": lambda locality: locality.region},
 )

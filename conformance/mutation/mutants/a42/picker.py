@@ -28,12 +28,12 @@ Pick = Callable[[Iterable[Candidate], PickArgs], PickResult]
 
 
 def passes_over(state: State, *, place: int, told: bool) -> Pick:
-    """A61's picks, but an endpoint is passed over if one behind it is READY.
+    """Pick as A61 does, but skip an endpoint if a later one is READY.
 
     Args:
-        state: that of the endpoint.
-        place: its place on the walk, all before it having failed.
-        told: whether it is told to connect all the same.
+        state: state of the endpoint to skip.
+        place: its position in ring order; all endpoints before it have failed.
+        told: True if the pick still connects it.
     """
 
     def pick(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
@@ -50,7 +50,7 @@ def passes_over(state: State, *, place: int, told: bool) -> Pick:
 
 
 def leaves_alone(rule: Pick, state: State, *, place: int) -> Pick:
-    """The same picks, but an endpoint in this state at this place of the walk is told nothing."""
+    """Pick as `rule` does, but do not connect an endpoint in this state at this position."""
 
     def pick(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
         candidates = list(walk)
@@ -69,7 +69,7 @@ def leaves_alone(rule: Pick, state: State, *, place: int) -> Pick:
 
 
 def tells_all(rule: Pick) -> Pick:
-    """The same picks, but every IDLE endpoint on the walk is told to connect."""
+    """Pick as `rule` does, and connect every IDLE endpoint on the ring."""
 
     def pick(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
         candidates = list(walk)
@@ -83,18 +83,18 @@ def tells_all(rule: Pick) -> Pick:
 
 
 def never_fails(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
-    """A61's picks, but a request waits where it would fail."""
+    """Pick as A61 does, but queue requests that would fail."""
     result = pick_by_a61(walk, args)
     return Queue(result.connect) if isinstance(result, Fail) else result
 
 
 def first_or_none(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
-    """Only the first endpoint counts."""
+    """Pick as if there were only the first endpoint."""
     return pick_by_a61(list(walk)[:1], args)
 
 
 def blaming(blame: Callable[[list[Candidate], PickArgs], Status]) -> Pick:
-    """A61's picks, with another status for those that fail."""
+    """Pick as A61 does, with another status for requests that fail."""
 
     def pick(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
         candidates = list(walk)
@@ -105,7 +105,7 @@ def blaming(blame: Callable[[list[Candidate], PickArgs], Status]) -> Pick:
 
 
 def address_of(candidate: Candidate) -> str:
-    """The endpoint's identity."""
+    """Return the identity of an endpoint."""
     return candidate.target.key
 
 
@@ -113,7 +113,7 @@ def address_of(candidate: Candidate) -> str:
 
 
 def second_comes_first(owners: Sequence[int], start: int) -> tuple[int, ...]:
-    """Along the ring, but whom the hash finds comes last."""
+    """Return the endpoints in ring order, with the first one last."""
     first, *others = each_endpoint_once(owners, start)
     return (*others, first)
 
@@ -126,7 +126,7 @@ starts_at_the_second = Mutant(
 
 starts_one_entry_on = Mutant(
     clause="A42-PICK-01",
-    broken="a pick begins at the entry behind the one that its hash finds",
+    broken="a pick starts one entry after the entry of its hash",
     rules={
         "find_entry": lambda hashes, request_hash: (
             (first_at_or_after(hashes, request_hash) + 1) % len(hashes)
@@ -136,7 +136,7 @@ starts_one_entry_on = Mutant(
 
 second_ready_preferred = Mutant(
     clause="A42-PICK-02",
-    broken="a request is sent to the next READY endpoint, if there are two",
+    broken="a request is sent to the second endpoint if both are READY",
     rules={"pick": passes_over(State.READY, place=0, told=False)},
 )
 
@@ -154,7 +154,7 @@ idle_not_waited_for = Mutant(
 
 left_when_connected = Mutant(
     clause="A42-PICK-04",
-    broken="a request waits for its endpoint and, when that is READY, is sent to another that is",
+    broken="a request waits for its endpoint and, when it is READY, is sent to another READY one",
     rules={"pick": passes_over(State.READY, place=0, told=False)},
 )
 
@@ -166,7 +166,7 @@ connecting_not_waited_for = Mutant(
 
 
 def fails_with_the_policy(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
-    """While the policy reports TRANSIENT_FAILURE, as by A42-AGG-02, every request fails."""
+    """Fail every request while the policy reports TRANSIENT_FAILURE (A42-AGG-02)."""
     candidates = list(walk)
     states = [candidate.state for candidate in candidates]
     if State.READY in states or states.count(State.TRANSIENT_FAILURE) < 2:  # noqa: PLR2004
@@ -176,7 +176,7 @@ def fails_with_the_policy(walk: Iterable[Candidate], args: PickArgs) -> PickResu
 
 fails_as_others_have = Mutant(
     clause="A42-PICK-05",
-    broken="a request fails though its endpoint is CONNECTING, as two others have failed",
+    broken="a request fails although its endpoint is CONNECTING, because two others have failed",
     rules={"pick": fails_with_the_policy},
 )
 
@@ -193,13 +193,13 @@ drawn_at_each_pick = Mutant(
 
 left_once_connected = Mutant(
     clause="A42-PICK-05",
-    broken="a request waits for its endpoint and, when that is READY, is sent to another that is",
+    broken="a request waits for its endpoint and, when it is READY, is sent to another READY one",
     rules={"pick": passes_over(State.READY, place=0, told=False)},
 )
 
 
 def once_only(rule: Pick) -> Pick:
-    """The same picks, but no failed endpoint is told to connect a second time."""
+    """Pick as `rule` does, but reconnect each failed endpoint once only."""
     told: set[Target] = set()
 
     def pick(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
@@ -221,47 +221,47 @@ def once_only(rule: Pick) -> Pick:
 
 first_never_again = Mutant(
     clause="A42-PICK-07",
-    broken="a failed first endpoint is not told to connect again",
+    broken="a pick does not reconnect a failed first endpoint",
     rules={"pick": leaves_alone(pick_by_a42, State.TRANSIENT_FAILURE, place=0)},
     edition="seed",
 )
 
 first_once_again = Mutant(
     clause="A42-PICK-07",
-    broken="a failed first endpoint is told to connect again once, and then no more",
+    broken="picks reconnect a failed first endpoint once only",
     rules={"pick": once_only(pick_by_a42)},
     edition="seed",
 )
 
 first_not_by_itself = Mutant(
     clause="A42-PICK-07",
-    broken="a failed endpoint is not tried again by itself, though picks do not ask for it",
+    broken="a failed endpoint does not retry by itself, and picks do not reconnect it",
     rules={"ring_endpoints_retry": False},
 )
 
-# The second.
+# The second endpoint.
 
 
 def then_as_listed(owners: Sequence[int], start: int) -> tuple[int, ...]:
-    """Whom the hash finds, then the others in the order of the list."""
+    """Return the endpoint of the hash, then the others in list order."""
     return tuple(dict.fromkeys((owners[start], *sorted(owners))))
 
 
 next_by_list = Mutant(
     clause="A42-PICK-08",
-    broken="after a failed endpoint comes the first of the list, not the next along the ring",
+    broken="after a failed endpoint comes the first of the list, not the next on the ring",
     rules={"along_the_ring": then_as_listed},
 )
 
 
 def each_entry(owners: Sequence[int], start: int) -> Iterator[int]:
-    """An endpoint as often as it has entries."""
+    """Return each endpoint once for each of its entries, in ring order."""
     return (owners[(start + offset) % len(owners)] for offset in range(len(owners)))
 
 
 entries_count = Mutant(
     clause="A42-PICK-09",
-    broken="the next entry is looked at, even if it belongs to the first endpoint again",
+    broken="the next entry counts as the second endpoint, even if it belongs to the first",
     rules={"along_the_ring": each_entry},
     edition="seed",
 )
@@ -274,7 +274,7 @@ first_alone = Mutant(
 
 second_left_alone = Mutant(
     clause="A42-PICK-11",
-    broken="after a failed endpoint, READY ones are looked for and IDLE ones left alone",
+    broken="after a failed endpoint, only READY ones are used and IDLE ones are not connected",
     rules={"pick": passes_over(State.IDLE, place=1, told=False)},
 )
 
@@ -292,33 +292,33 @@ second_connecting_not_waited_for = Mutant(
 
 second_never_again = Mutant(
     clause="A42-PICK-14",
-    broken="a failed second endpoint is not told to connect again",
+    broken="a pick does not reconnect a failed second endpoint",
     rules={"pick": leaves_alone(pick_by_a42, State.TRANSIENT_FAILURE, place=1)},
     edition="seed",
 )
 
 second_once_again = Mutant(
     clause="A42-PICK-14",
-    broken="a failed second endpoint is told to connect again once, and then no more",
+    broken="picks reconnect a failed second endpoint once only",
     rules={"pick": once_only(pick_by_a42)},
     edition="seed",
 )
 
 second_not_by_itself = Mutant(
     clause="A42-PICK-14",
-    broken="a failed endpoint is not tried again by itself, though picks do not ask for it",
+    broken="a failed endpoint does not retry by itself, and picks do not reconnect it",
     rules={"ring_endpoints_retry": False},
 )
 
 second_left_when_connected = Mutant(
     clause="A42-PICK-12",
-    broken="a request waits for a second endpoint and, when that is READY, is sent to a third",
+    broken="a request waits for a second endpoint and, when it is READY, is sent to a third",
     rules={"pick": passes_over(State.READY, place=1, told=False)},
 )
 
 second_left_once_connected = Mutant(
     clause="A42-PICK-13",
-    broken="a request waits for a second endpoint and, when that is READY, is sent to a third",
+    broken="a request waits for a second endpoint and, when it is READY, is sent to a third",
     rules={"pick": passes_over(State.READY, place=1, told=False)},
 )
 
@@ -326,13 +326,13 @@ second_left_once_connected = Mutant(
 
 ready_preferred = Mutant(
     clause="A42-PICK-15",
-    broken="after two failed endpoints a READY one is taken, whatever lies before it",
+    broken="after two failed endpoints a READY one is used, whatever comes before it",
     rules={"pick": pick_by_a42},
 )
 
 third_waited_for = Mutant(
     clause="A42-PICK-15",
-    broken="after two failed endpoints a third that is CONNECTING is waited for",
+    broken="after two failed endpoints a request waits for a third that is CONNECTING",
     rules={"pick": pick_by_a61},
     edition="seed",
 )
@@ -352,47 +352,47 @@ waits_after_two = Mutant(
 
 third_passed_over = Mutant(
     clause="A42-PICK-17",
-    broken="after two failed endpoints READY ones are looked for and IDLE ones left alone",
+    broken="after two failed endpoints, only READY ones are used and IDLE ones are not connected",
     rules={"pick": passes_over(State.IDLE, place=2, told=False)},
 )
 
 third_left_alone = Mutant(
     clause="A42-PICK-17",
-    broken="after two failed endpoints an IDLE one is not told to connect",
+    broken="after two failed endpoints a pick does not connect an IDLE one",
     rules={"pick": leaves_alone(pick_by_a42, State.IDLE, place=2)},
     edition="seed",
 )
 
 all_idle_told = Mutant(
     clause="A42-PICK-18",
-    broken="every IDLE endpoint on the walk is told to connect",
+    broken="a pick connects every IDLE endpoint on the ring",
     rules={"pick": tells_all(pick_by_a61)},
 )
 
 all_idle_told_after_two = Mutant(
     clause="A42-PICK-18",
-    broken="after two failed endpoints every IDLE one is told to connect",
+    broken="after two failed endpoints a pick connects every IDLE one",
     rules={"pick": tells_all(pick_by_a42)},
     edition="seed",
 )
 
 third_never_again = Mutant(
     clause="A42-PICK-19",
-    broken="a failed endpoint behind two others is not told to connect again",
+    broken="a pick does not reconnect a failed endpoint after the second",
     rules={"pick": leaves_alone(pick_by_a42, State.TRANSIENT_FAILURE, place=2)},
     edition="seed",
 )
 
 third_once_again = Mutant(
     clause="A42-PICK-19",
-    broken="a failed endpoint behind two others is told to connect again once, and then no more",
+    broken="picks reconnect a failed endpoint after the second once only",
     rules={"pick": once_only(pick_by_a42)},
     edition="seed",
 )
 
 third_not_by_itself = Mutant(
     clause="A42-PICK-19",
-    broken="a failed endpoint is not tried again by itself, though picks do not ask for it",
+    broken="a failed endpoint does not retry by itself, and picks do not reconnect it",
     rules={"ring_endpoints_retry": False},
 )
 
@@ -408,24 +408,24 @@ ends_at_the_last_entry = Mutant(
     rules={"along_the_ring": lambda owners, start: each_endpoint_once(owners[start:], 0)},
 )
 
-# For the request as a whole.
+# The request as a whole.
 
 waits_for_each = Mutant(
     clause="A42-PICK-22",
-    broken="a request waits for one endpoint after the other",
+    broken="a request waits for one endpoint after another",
     rules={"pick": pick_by_a61},
     edition="seed",
 )
 
 waits_for_ever = Mutant(
     clause="A42-PICK-22",
-    broken="a request waits on when all endpoints have failed",
+    broken="a request keeps waiting when all endpoints have failed",
     rules={"pick": never_fails},
 )
 
 
 def on_its_first_ring() -> Callable[[Sequence[int], int], int]:
-    """By the places that the entries had when the request was first picked."""
+    """Find the entry on the ring of the request's first pick."""
     rings: dict[int, Sequence[int]] = {}
 
     def find(hashes: Sequence[int], request_hash: int) -> int:
@@ -437,31 +437,31 @@ def on_its_first_ring() -> Callable[[Sequence[int], int], int]:
 
 placed_on_the_old_ring = Mutant(
     clause="A42-PICK-23",
-    broken="waiting requests keep the place that they had on the ring before the update",
+    broken="waiting requests keep their entry of the old ring",
     rules={"find_entry": on_its_first_ring()},
 )
 
 
 def kept_if_most_go(before: Sequence[Endpoint], now: Sequence[Endpoint]) -> Sequence[Endpoint]:
-    """The old list, if hardly anything is left of it."""
+    """Keep the old list if less than a tenth of it is left."""
     return before if 0 < len(now) < len(before) / 10 else now
 
 
 holds_an_update_back = Mutant(
     clause="A42-PICK-23",
-    broken="an update that takes most endpoints away is held back, and requests wait on for these",
+    broken="an update that removes most endpoints is ignored, and requests keep waiting for these",
     rules={"ring_endpoints": kept_if_most_go},
 )
 
 fails_at_once = Mutant(
     clause="A42-PICK-24",
-    broken="that a request wants to wait for readiness is ignored",
+    broken="wait_for_ready is ignored",
     rules={"wait_for_ready": lambda result: result},
 )
 
 one_failure_for_all = Mutant(
     clause="A42-PICK-25",
-    broken="every request that fails is told of the same endpoint",
+    broken="every failed request gets the error of the same endpoint",
     rules={
         "pick": blaming(lambda walk, args: failure_of(min(walk, key=address_of), args)),
     },

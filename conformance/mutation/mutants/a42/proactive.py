@@ -17,7 +17,7 @@ ENOUGH_TO_FAIL = 2
 
 
 def unless(hindered: Callable[[State, Sequence[Prospect]], bool]) -> Unasked:
-    """A61's rule, but nothing is connected in some states."""
+    """Follow A61's rule, but connect nothing if `hindered` matches."""
 
     def unasked(
         aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
@@ -30,14 +30,14 @@ def unless(hindered: Callable[[State, Sequence[Prospect]], bool]) -> Unasked:
 
 
 def idle_ones(prospects: Sequence[Prospect]) -> list[str]:
-    """Those that may be connected."""
+    """Return the IDLE endpoints."""
     return [prospect.identity for prospect in prospects if prospect.counted is State.IDLE]
 
 
 def while_ready_too(
     aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
 ) -> str | None:
-    """An endpoint is connected even if one is READY."""
+    """Connect an endpoint even if one is READY."""
     if aggregated is State.READY:
         return next(iter(idle_ones(prospects)), None)
     return first_idle(aggregated, prospects, last_failed)
@@ -46,7 +46,7 @@ def while_ready_too(
 def the_same_again(
     aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
 ) -> str | None:
-    """After a failure the same endpoint comes next, and only it."""
+    """Connect only the same endpoint again after a failure."""
     found = next_along_the_ring(aggregated, prospects, last_failed)
     return last_failed if found is not None and last_failed is not None else found
 
@@ -54,7 +54,7 @@ def the_same_again(
 def several_at_once(
     aggregated: State, prospects: Sequence[Prospect], _last_failed: str | None
 ) -> str | None:
-    """Another IDLE endpoint is connected even while one is CONNECTING."""
+    """Connect another IDLE endpoint even while one is CONNECTING."""
     if aggregated not in {State.CONNECTING, FAILED}:
         return None
     return next(iter(idle_ones(prospects)), None)
@@ -63,13 +63,13 @@ def several_at_once(
 def by_address(
     aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
 ) -> str | None:
-    """A61's rule, from the lowest address on."""
+    """Follow A61's rule, from the lowest address on."""
     ordered = sorted(prospects, key=lambda prospect: prospect.identity)
     return first_idle(aggregated, ordered, last_failed)
 
 
 def failures(prospects: Sequence[Prospect]) -> int:
-    """How many have failed."""
+    """Return the number of failed endpoints."""
     return sum(prospect.counted is FAILED for prospect in prospects)
 
 
@@ -81,7 +81,7 @@ busy_while_ready = Mutant(
 
 
 def when_lost() -> Unasked:
-    """A61's rule, and an endpoint is connected when none is READY any more."""
+    """Follow A61's rule, and connect an endpoint when the last READY one is lost."""
     was_ready = False
 
     def unasked(
@@ -98,25 +98,25 @@ def when_lost() -> Unasked:
 
 replaced_when_lost = Mutant(
     clause="A42-PRO-01",
-    broken="when the only READY endpoint is lost, another one is connected",
+    broken="when the only READY endpoint is lost, another one connects",
     rules={"unasked": when_lost()},
 )
 
 gives_up_when_failed = Mutant(
     clause="A42-PRO-02",
-    broken="in TRANSIENT_FAILURE nothing is connected without being picked",
+    broken="in TRANSIENT_FAILURE no endpoint is connected without a pick",
     rules={"unasked": unless(lambda aggregated, _: aggregated is FAILED)},
 )
 
 needs_a_pick_to_go_on = Mutant(
     clause="A42-PRO-03",
-    broken="after one failure nothing is connected without being picked",
+    broken="after one failure no endpoint is connected without a pick",
     rules={"unasked": unless(lambda aggregated, _: aggregated is State.CONNECTING)},
 )
 
 same_endpoint_again = Mutant(
     clause="A42-PRO-04",
-    broken="after a failure the same endpoint is tried again and no other",
+    broken="after a failure only the same endpoint is retried",
     rules={"unasked": the_same_again},
     edition="seed",
 )
@@ -130,7 +130,7 @@ lowest_address_first = Mutant(
 
 only_the_first_three = Mutant(
     clause="A42-PRO-06",
-    broken="when three have failed the policy stops",
+    broken="after three failures the policy stops connecting",
     rules={"unasked": unless(lambda _, prospects: failures(prospects) > ENOUGH_TO_FAIL)},
 )
 
@@ -142,37 +142,37 @@ goes_on_when_ready = Mutant(
 
 no_backoff = Mutant(
     clause="A42-PRO-08",
-    broken="a failed endpoint is tried again after a tenth of a second",
+    broken="a failed endpoint is retried after 0.1 s",
     rules={"backoff_delay": lambda _failures, _jitter: 0.1},
 )
 
 backoff_that_never_grows = Mutant(
     clause="A42-PRO-08",
-    broken="a failed endpoint is tried again after a second, however often it has failed",
+    broken="a failed endpoint is retried after 1 s, however often it has failed",
     rules={"backoff_delay": lambda _failures, draw: backoff_delay(1, draw)},
 )
 
 ends_with_its_request = Mutant(
     clause="A42-PRO-09",
-    broken="when an attempt fails after its request has ended, that is all",
+    broken="the policy stops connecting when an attempt fails after its request ended",
     rules={"unasked": lambda _aggregated, _prospects, _last_failed: None},
 )
 
 loss_unnoticed = Mutant(
     clause="A42-PRO-10",
-    broken="with two endpoints failed nothing is connected without being picked",
+    broken="with two endpoints failed no endpoint is connected without a pick",
     rules={"unasked": unless(lambda _, prospects: failures(prospects) > 1)},
 )
 
 removal_unnoticed = Mutant(
     clause="A42-PRO-11",
-    broken="with two endpoints failed nothing is connected without being picked",
+    broken="with two endpoints failed no endpoint is connected without a pick",
     rules={"unasked": unless(lambda _, prospects: failures(prospects) > 1)},
 )
 
 
 def unless_shortened() -> Unasked:
-    """A61's rule, but of failed endpoints nothing follows where none was READY in a longer list."""
+    """Follow A61's rule, but connect nothing once the list is shorter and none was READY."""
     longest, was_ready = 0, False
 
     def hindered(aggregated: State, prospects: Sequence[Prospect]) -> bool:
@@ -186,13 +186,13 @@ def unless_shortened() -> Unasked:
 
 removal_of_a_held_one_unnoticed = Mutant(
     clause="A42-PRO-11",
-    broken="when an endpoint that is CONNECTING is removed, nothing takes its place",
+    broken="when a CONNECTING endpoint is removed, no other is connected",
     rules={"unasked": unless_shortened()},
 )
 
 many_at_once = Mutant(
     clause="A42-PRO-12",
-    broken="whenever something changes one more endpoint is connected",
+    broken="each change connects one more endpoint",
     rules={"unasked": several_at_once},
     reports="several",
 )

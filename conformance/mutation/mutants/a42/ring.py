@@ -14,30 +14,30 @@ from client_under_test.reference.values import Endpoint
 LOWER_32_BITS = 2**32 - 1
 SIGN = 2**63
 
-# Where its entries are.
+# The places of entries.
 
 entries_not_sorted = Mutant(
     clause="A42-RING-01",
-    broken="entries stay in the order in which they were dealt out",
+    broken="entries are not sorted by hash",
     rules={"sort_entries": list},
 )
 
 entries_of_32_bits = Mutant(
     clause="A42-RING-02",
-    broken="entries are placed by the lower 32 bits of the hash, all in the same corner",
+    broken="entries are placed by the lower 32 bits of their hash",
     rules={"entry_hash": lambda key, number: entry_hash(key, number) & LOWER_32_BITS},
 )
 
 placed_as_in_java = Mutant(
     clause="A42-RING-03",
-    broken="a slash stands before the address that is hashed for an entry",
+    broken="the key of an entry starts with a slash",
     rules={"entry_hash": lambda key, number: entry_hash(f"/{key}", number)},
     reports="/ip:port_i",
 )
 
 placed_as_nowhere = Mutant(
     clause="A42-RING-03",
-    broken="what is hashed for an entry ends in a sharp",
+    broken="the key of an entry ends with a number sign",
     rules={"entry_hash": lambda key, number: entry_hash(f"{key}#", number)},
     reports="none of the known",
 )
@@ -49,24 +49,24 @@ one_place_for_each_endpoint = Mutant(
     issue="https://github.com/grpc/grpc-go/issues/5452",
 )
 
-# How large it is.
+# The size.
 
 
 def all_but_the_lightest(standing: tuple[Standing, ...]) -> tuple[Standing, ...]:
-    """Those that are heavier than another; none if all weigh the same."""
+    """Return the endpoints that are heavier than the lightest."""
     least = min(endpoint.weight for endpoint in standing)
     return tuple(endpoint for endpoint in standing if endpoint.weight > least)
 
 
 def key_of(standing: Standing) -> str:
-    """What is hashed."""
+    """Return the key that is hashed."""
     return standing.key
 
 
 def lightest_has(
     entries: Callable[[float, Sizes], float],
 ) -> Callable[[Sequence[int], Sizes], float]:
-    """A size by how many entries the lightest endpoint has, given its share and the sizes."""
+    """Return a size rule, by the entries of the lightest endpoint."""
 
     def sized(weights: Sequence[int], sizes: Sizes) -> float:
         share = min(weights) / sum(weights)
@@ -83,7 +83,7 @@ rounded_down = Mutant(
 
 minimum_ignored = Mutant(
     clause="A42-RING-05",
-    broken="the minimum that is configured is ignored: it is always 1,024",
+    broken="the configured minimum is ignored: it is always 1,024",
     rules={
         "entries_for": lambda weights, sizes: entries_for(weights, replace(sizes, minimum=1024))
     },
@@ -91,7 +91,7 @@ minimum_ignored = Mutant(
 
 exactly_the_minimum = Mutant(
     clause="A42-RING-06",
-    broken="the ring has just the minimum size, so the lightest endpoint has a fraction",
+    broken="the ring has the minimum size, so the lightest endpoint has a fraction of an entry",
     rules={"entries_for": lightest_has(lambda share, sizes: max(1.0, share * sizes.minimum))},
 )
 
@@ -136,14 +136,14 @@ weights_ignored = Mutant(
 
 by_key = Mutant(
     clause="A42-RING-10",
-    broken="entries are dealt out in the order of the keys",
+    broken="entries are allotted in the order of the keys",
     rules={"lined_up": lambda standing: tuple(sorted(standing, key=key_of))},
     reports="by key",
 )
 
 heaviest_first = Mutant(
     clause="A42-RING-10",
-    broken="entries are dealt out to the heaviest endpoint first, and so on",
+    broken="entries are allotted from the heaviest endpoint to the lightest",
     rules={
         "lined_up": lambda standing: tuple(
             sorted(standing, key=lambda endpoint: (endpoint.weight, endpoint.key), reverse=True)
@@ -154,7 +154,7 @@ heaviest_first = Mutant(
 
 few_entries_by_key = Mutant(
     clause="A42-RING-11",
-    broken="entries that do not suffice are dealt out in the order of the keys",
+    broken="entries for too many endpoints are allotted in the order of the keys",
     rules={"lined_up": lambda standing: tuple(sorted(standing, key=key_of))},
     reports="every other one by key",
 )
@@ -166,11 +166,11 @@ an_entry_for_each = Mutant(
     reports="each has one, beyond the maximum",
 )
 
-# Where a hash belongs.
+# The entry of a hash.
 
 
 def in_signed_order(hashes: Sequence[int], request_hash: int) -> int:
-    """Those from 2^63 on come first; past the last one it is the last."""
+    """Find an entry in signed order; past the last entry it is the last."""
     below = bisect_left(hashes, SIGN)
     order: list[int] = [*range(below, len(hashes)), *range(below)]
     found = bisect_left([hashes[index] ^ SIGN for index in order], request_hash ^ SIGN)
@@ -185,7 +185,7 @@ hash_modulo_size = Mutant(
 
 greater_is_looked_for = Mutant(
     clause="A42-RING-12",
-    broken="a hash belongs to the first entry that is greater, also if one is equal",
+    broken="a hash belongs to the first entry greater than it, even if one is equal",
     rules={
         "find_entry": lambda hashes, request_hash: bisect_right(hashes, request_hash) % len(hashes)
     },
@@ -193,7 +193,7 @@ greater_is_looked_for = Mutant(
 
 one_entry_further = Mutant(
     clause="A42-RING-12",
-    broken="a hash belongs to the entry behind the one that is next to it",
+    broken="a hash belongs to the second entry at or after it",
     rules={
         "find_entry": lambda hashes, request_hash: (
             (bisect_left(hashes, request_hash) + 1) % len(hashes)
@@ -209,7 +209,7 @@ last_before = Mutant(
 
 
 def whichever_is_nearer(hashes: Sequence[int], request_hash: int) -> int:
-    """The entry at the least distance, before the hash or after it, around the ring."""
+    """Find the entry at the least distance, before or after the hash."""
     behind = bisect_left(hashes, request_hash)
     return min(
         (behind % len(hashes), behind - 1),
@@ -221,13 +221,13 @@ def whichever_is_nearer(hashes: Sequence[int], request_hash: int) -> int:
 
 nearer_of_the_two = Mutant(
     clause="A42-RING-13",
-    broken="a hash belongs to the entry at the least distance, be it before or after",
+    broken="a hash belongs to the entry at the least distance, before or after it",
     rules={"find_entry": whichever_is_nearer},
 )
 
 signed_comparison = Mutant(
     clause="A42-RING-14",
-    broken="hashes are compared as signed numbers, and past the last entry it is the last",
+    broken="hashes are compared as signed numbers, and wrap to the last entry",
     rules={"find_entry": in_signed_order},
     reports="the last entry, in signed order",
     issue="https://github.com/grpc/grpc-java/pull/13054",
@@ -245,31 +245,31 @@ no_wrap_around = Mutant(
     issue="https://github.com/grpc/grpc-java/pull/13054",
 )
 
-# What becomes of it when the list changes.
+# Changes of the list.
 
 
 def named_by_index(standing: tuple[Standing, ...]) -> tuple[Standing, ...]:
-    """What is hashed is the place in the list."""
+    """Use the index in the list as the key."""
     return tuple(replace(endpoint, key=f"{index}") for index, endpoint in enumerate(standing))
 
 
 order_matters = Mutant(
     clause="A42-RING-15",
-    broken="entries are named by the index of their endpoint in the list",
+    broken="keys of entries use the index of their endpoint in the list",
     rules={"lined_up": named_by_index},
     issue="https://github.com/envoyproxy/envoy/pull/13656",
 )
 
 
 class LateDisorder:
-    """A tenth of a second after the endpoints came in another order, all goes an entry further."""
+    """Requests go one entry further from 0.1 s after a reordered list."""
 
     def __init__(self) -> None:
         self._order: tuple[str, ...] = ()
         self._changed = math.inf
 
     def lined_up(self, standing: tuple[Standing, ...]) -> tuple[Standing, ...]:
-        """As they are; note when their order changes."""
+        """Return the endpoints unchanged, and note when their order changes."""
         order = tuple(endpoint.identity for endpoint in standing)
         if self._order and order != self._order:
             self._changed = min(self._changed, time.monotonic())
@@ -277,7 +277,7 @@ class LateDisorder:
         return standing
 
     def find_entry(self, hashes: Sequence[int], request_hash: int) -> int:
-        """The right entry, and later the one behind it."""
+        """Return the correct entry, and later the one after it."""
         late = time.monotonic() > self._changed + 0.1
         return (bisect_left(hashes, request_hash) + late) % len(hashes)
 
@@ -285,42 +285,42 @@ class LateDisorder:
 late = LateDisorder()
 order_matters_late = Mutant(
     clause="A42-RING-15",
-    broken="a while after the endpoints came in another order requests go an entry further",
+    broken="a while after the endpoints were reordered, requests go one entry further",
     rules={"lined_up": late.lined_up, "find_entry": late.find_entry},
 )
 
 
 def of_address(endpoints: Iterable[Endpoint]) -> dict[tuple[str, ...], Endpoint]:
-    """The endpoints by their addresses."""
+    """Return the endpoints by their addresses."""
     return {endpoint.addresses: endpoint for endpoint in endpoints}
 
 
 def without_those_added(before: Sequence[Endpoint], now: Sequence[Endpoint]) -> Sequence[Endpoint]:
-    """Those that were listed before as well, unless there is none."""
+    """Return the endpoints that were listed before, or all if there are none."""
     return [endpoint for endpoint in now if endpoint.addresses in of_address(before)] or now
 
 
 def named_by_rank(standing: tuple[Standing, ...], *, descending: bool) -> tuple[Standing, ...]:
-    """What is hashed is the place among all in the order of their keys."""
+    """Use the index in the order of the keys as the key."""
     keys = sorted((endpoint.key for endpoint in standing), reverse=descending)
     return tuple(replace(endpoint, key=f"{keys.index(endpoint.key)}") for endpoint in standing)
 
 
 removal_moves_those_that_sort_behind = Mutant(
     clause="A42-RING-16",
-    broken="entries are named by the place of their endpoint among the sorted addresses",
+    broken="keys of entries use the index of their endpoint in the sorted addresses",
     rules={"lined_up": lambda standing: named_by_rank(standing, descending=False)},
 )
 
 removal_moves_those_that_sort_before = Mutant(
     clause="A42-RING-16",
-    broken="entries are named by the place of their endpoint among the addresses, sorted downwards",
+    broken="keys of entries use the index of their endpoint in the reversely sorted addresses",
     rules={"lined_up": lambda standing: named_by_rank(standing, descending=True)},
 )
 
 removal_moves_those_behind = Mutant(
     clause="A42-RING-16",
-    broken="entries are named by the index of their endpoint in the list",
+    broken="keys of entries use the index of their endpoint in the list",
     rules={"lined_up": named_by_index},
     issue="https://github.com/envoyproxy/envoy/pull/13656",
 )
@@ -353,13 +353,13 @@ addition_moves_those_behind = Mutant(
 
 addition_moves_those_that_sort_behind = Mutant(
     clause="A42-RING-17",
-    broken="entries are named by the place of their endpoint among the sorted addresses",
+    broken="keys of entries use the index of their endpoint in the sorted addresses",
     rules={"lined_up": lambda standing: named_by_rank(standing, descending=False)},
 )
 
 addition_moves_those_that_sort_before = Mutant(
     clause="A42-RING-17",
-    broken="entries are named by the place of their endpoint among the addresses, sorted downwards",
+    broken="keys of entries use the index of their endpoint in the reversely sorted addresses",
     rules={"lined_up": lambda standing: named_by_rank(standing, descending=True)},
 )
 
@@ -375,7 +375,7 @@ addition_moves_all = Mutant(
 
 
 def all_ever_listed(since: int) -> Callable[[Sequence[Endpoint], Sequence[Endpoint]], object]:
-    """From the update of this number on, all endpoints that were ever on a list."""
+    """Return all endpoints ever listed, from update number `since` on."""
     lists: list[Sequence[Endpoint]] = []
 
     def listed(_before: Sequence[Endpoint], now: Sequence[Endpoint]) -> Sequence[Endpoint]:
@@ -389,7 +389,7 @@ def all_ever_listed(since: int) -> Callable[[Sequence[Endpoint], Sequence[Endpoi
 
 old_ring_kept = Mutant(
     clause="A42-RING-18",
-    broken="the ring stays the one of the first list",
+    broken="the ring of the first list is used forever",
     rules={"ring_endpoints": lambda before, now: before or now},
     issue="https://github.com/envoyproxy/envoy/issues/45212",
 )
@@ -417,7 +417,7 @@ removed_endpoints_stay_in_the_end = Mutant(
 
 
 def later_entry_hash(first: int) -> Callable[[str, int], int]:
-    """An endpoint's entries are named otherwise from this one of its rings on."""
+    """Use other keys from ring number `first` of an endpoint on."""
     rings: dict[str, int] = {}
 
     def hashed(key: str, number: int) -> int:
@@ -429,13 +429,13 @@ def later_entry_hash(first: int) -> Callable[[str, int], int]:
 
 named_anew = Mutant(
     clause="A42-RING-18",
-    broken="the second ring of an endpoint has entries that are named otherwise",
+    broken="the entries of an endpoint have other keys on its second ring",
     rules={"entry_hash": later_entry_hash(first=2)},
 )
 
 old_weights_kept = Mutant(
     clause="A42-RING-19",
-    broken="a list in which only weights changed is no reason for a new ring",
+    broken="a list in which only weights changed does not build a new ring",
     rules={
         "ring_endpoints": lambda before, now: (
             before if of_address(before).keys() == of_address(now).keys() else now

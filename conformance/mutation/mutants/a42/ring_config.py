@@ -18,7 +18,7 @@ no_cap = Mutant(
 
 minimum_above_the_cap = Mutant(
     clause="A42-CONF-01",
-    broken="the cap holds for the maximum only, and a larger minimum outweighs it",
+    broken="the cap applies to the maximum only, and a larger minimum overrides it",
     rules={
         "capped_sizes": lambda sizes, cap: Sizes(
             sizes.minimum, max(sizes.minimum, min(sizes.maximum, cap))
@@ -28,7 +28,7 @@ minimum_above_the_cap = Mutant(
 
 maximum_above_the_cap = Mutant(
     clause="A42-CONF-02",
-    broken="the cap holds for the minimum only",
+    broken="the cap applies to the minimum only",
     rules={"capped_sizes": lambda sizes, cap: Sizes(min(sizes.minimum, cap), sizes.maximum)},
 )
 
@@ -41,7 +41,7 @@ no_option = Mutant(
 
 maximum_filled_in_small = Mutant(
     clause="A42-CONF-04",
-    broken="a maximum that a Cluster does not set is 4,096 by itself, whatever the cap",
+    broken="an unset maximum of a Cluster means 4,096, whatever the cap",
     xds={
         "ring_sizes": lambda config: (
             config.minimum_ring_size.value or DEFAULT_MINIMUM,
@@ -53,7 +53,7 @@ maximum_filled_in_small = Mutant(
 
 cap_of_16384 = Mutant(
     clause="A42-CONF-04",
-    broken="the cap is 16,384 as shipped, where a Cluster sets no maximum",
+    broken="the default cap is 16,384 if a Cluster sets no maximum",
     rules={
         "capped_sizes": lambda sizes, cap: capped_sizes(
             sizes, 16384 if sizes.maximum == LARGEST_RING else cap
@@ -63,19 +63,19 @@ cap_of_16384 = Mutant(
 
 config_without_minimum = Mutant(
     clause="A42-CONF-06",
-    broken="the policy's own config, without a minimum, has one of one",
+    broken="an unset minimum of the policy's own config means one",
     xds={"ring_defaults": (1, DEFAULT_MAXIMUM)},
 )
 
 config_without_maximum = Mutant(
     clause="A42-CONF-07",
-    broken="the policy's own config, without a maximum, has one of 8M, as in the xDS API",
+    broken="an unset maximum of the policy's own config means 8M, as in the xDS API",
     xds={"ring_defaults": (DEFAULT_MINIMUM, LARGEST_RING)},
 )
 
 config_without_maximum_ends_at_1024 = Mutant(
     clause="A42-CONF-07",
-    broken="the policy's own config, without a maximum, has one of 1,024",
+    broken="an unset maximum of the policy's own config means 1,024",
     xds={"ring_defaults": (DEFAULT_MINIMUM, DEFAULT_MINIMUM)},
 )
 
@@ -87,7 +87,7 @@ cap_only_raised = Mutant(
 
 lowered_below_the_minimum = Mutant(
     clause="A42-CONF-05",
-    broken="a cap below the minimum leaves the minimum as it is",
+    broken="a cap below the minimum does not lower the minimum",
     rules={
         "capped_sizes": lambda sizes, cap: Sizes(
             sizes.minimum, max(sizes.minimum, min(sizes.maximum, cap))

@@ -15,7 +15,7 @@ CONNECTING, READY, FAILED = State.CONNECTING, State.READY, State.TRANSIENT_FAILU
 
 
 def counting(reported: State, *, as_state: State) -> Callable[[State, State], State]:
-    """The rule, but what is reported as one state counts as another."""
+    """Follow the rule, but count one reported state as another."""
 
     def counted(before: State, after: State) -> State:
         return counted_state(before, as_state if after is reported else after)
@@ -24,17 +24,17 @@ def counting(reported: State, *, as_state: State) -> Callable[[State, State], St
 
 
 def as_reported(_before: State, reported: State) -> State:
-    """A failure is forgotten as soon as the next attempt begins."""
+    """Count the reported state, without sticky TRANSIENT_FAILURE."""
     return reported
 
 
 def failed_for_good(before: State, reported: State) -> State:
-    """What has failed once stays so, even when it is READY."""
+    """Count an endpoint as failed forever once it has failed."""
     return FAILED if before is FAILED else reported
 
 
 def lost_is_failed(before: State, reported: State) -> State:
-    """A connection that is lost counts as failed."""
+    """Count an endpoint that lost its connection as failed."""
     lost = before is READY and reported is State.IDLE
     return FAILED if lost else counted_state(before, reported)
 
@@ -42,7 +42,7 @@ def lost_is_failed(before: State, reported: State) -> State:
 def whatever_is_idle(
     _aggregated: State, prospects: Sequence[Prospect], _last_failed: str | None
 ) -> str | None:
-    """An IDLE endpoint is connected, even if nothing asks for a connection."""
+    """Connect an IDLE endpoint without a reason."""
     return next(
         (prospect.identity for prospect in prospects if prospect.counted is State.IDLE), None
     )
@@ -51,7 +51,7 @@ def whatever_is_idle(
 def once_connected(
     aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
 ) -> str | None:
-    """The only endpoint is connected again as soon as it is IDLE."""
+    """Connect the only endpoint again as soon as it is IDLE."""
     alone = len(prospects) == 1
     return whatever_is_idle(aggregated, prospects, last_failed) if alone else None
 
@@ -70,7 +70,7 @@ picked_and_left_alone = Mutant(
 
 
 def when_picked_by_another() -> Callable[[Iterable[Candidate], PickArgs], PickResult]:
-    """A61's picks, but the first request that finds an endpoint IDLE never has it connected."""
+    """Pick as A61 does, but do not connect for the first request that finds an endpoint IDLE."""
     finders: dict[Target, PickArgs] = {}
 
     def pick(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
@@ -89,64 +89,64 @@ def when_picked_by_another() -> Callable[[Iterable[Candidate], PickArgs], PickRe
 
 connected_for_the_second = Mutant(
     clause="A42-SUB-02",
-    broken="an endpoint is connected for the second request that picks it, not for the first",
+    broken="an endpoint connects for the second request that picks it, not for the first",
     rules={"pick": when_picked_by_another()},
 )
 
 all_connected_at_a_pick = Mutant(
     clause="A42-SUB-03",
-    broken="the first request has every endpoint connected",
+    broken="the first request connects every endpoint",
     rules={"pick": tells_all(pick_by_a61)},
 )
 
 attempt_counts_as_failed = Mutant(
     clause="A42-SUB-04",
-    broken="an endpoint counts as failed while it is being connected",
+    broken="an endpoint counts as failed while it is CONNECTING",
     rules={"counted_state": counting(CONNECTING, as_state=FAILED)},
 )
 
 ready_counts_as_connecting = Mutant(
     clause="A42-SUB-05",
-    broken="an endpoint that is READY counts as CONNECTING still",
+    broken="a READY endpoint still counts as CONNECTING",
     rules={"counted_state": counting(READY, as_state=CONNECTING)},
 )
 
 failed_counts_as_connecting = Mutant(
     clause="A42-SUB-06",
-    broken="an endpoint that failed counts as CONNECTING still",
+    broken="a failed endpoint still counts as CONNECTING",
     rules={"counted_state": counting(FAILED, as_state=CONNECTING)},
 )
 
 waits_for_a_pick = Mutant(
     clause="A42-SUB-07",
-    broken="a failed endpoint is tried again only when asked for, though A61 is stated",
+    broken="a failed endpoint is retried only for a pick, though A61 is declared",
     rules={"ring_endpoints_retry": False},
 )
 
 retries_by_itself = Mutant(
     clause="A42-SUB-07",
-    broken="a failed endpoint is tried again by itself, though A61 is not stated",
+    broken="a failed endpoint retries by itself, though A61 is not declared",
     rules={"ring_endpoints_retry": True},
     edition="seed",
 )
 
 failure_forgotten_for_requests = Mutant(
     clause="A42-SUB-08",
-    broken="a failure is forgotten when the next attempt begins",
+    broken="an endpoint no longer counts as failed when its next attempt starts",
     rules={"counted_state": as_reported},
     edition="seed",
 )
 
 failure_forgotten_in_the_state = Mutant(
     clause="A42-SUB-09",
-    broken="a failure is forgotten when the next attempt begins",
+    broken="an endpoint no longer counts as failed when its next attempt starts",
     rules={"counted_state": as_reported},
     edition="seed",
 )
 
 failed_once_and_for_all = Mutant(
     clause="A42-SUB-10",
-    broken="an endpoint that failed once gets no requests any more",
+    broken="an endpoint that failed once gets no more requests",
     rules={"counted_state": failed_for_good},
 )
 
@@ -164,7 +164,7 @@ lost_counts_as_failed_in_the_state = Mutant(
 
 lost_and_renewed = Mutant(
     clause="A42-SUB-13",
-    broken="a lost connection is renewed at once",
+    broken="a lost connection is replaced at once",
     rules={"unasked": once_connected},
 )
 
@@ -172,13 +172,13 @@ lost_and_renewed = Mutant(
 def weighed_by_their_number(
     _before: Sequence[Endpoint], now: Sequence[Endpoint]
 ) -> Sequence[Endpoint]:
-    """Each endpoint weighs as much as there are, which leaves the ring as it was."""
+    """Set all weights to the number of endpoints, which keeps the ring unchanged."""
     return [replace(endpoint, weight=len(now)) for endpoint in now]
 
 
 connected_anew = Mutant(
     clause="A42-SUB-14",
-    broken="an endpoint is another one when the length of the list has changed",
+    broken="all endpoints are replaced when the length of the list changes",
     rules={
         "ring_endpoints": weighed_by_their_number,
         "endpoint_identity": lambda endpoint: f"{endpoint.addresses[0]} x {endpoint.weight}",
@@ -187,6 +187,6 @@ connected_anew = Mutant(
 
 priorities_made_anew = Mutant(
     clause="A42-SUB-14",
-    broken="an update of any leaf has the policies of all priorities made anew",
+    broken="an update of any leaf replaces the policies of all priorities",
     rules={"goes_on": lambda _before, _now: False},
 )

@@ -17,42 +17,42 @@ ENUM: Final = 1
 
 busier_ones = Mutant(
     clause="A48-LEAST-01",
-    broken="of the endpoints that were drawn any is taken",
+    broken="any of the sampled endpoints is picked",
     rules={"least_loaded": lambda running, random: random.randrange(len(running))},
     edition=EDITION,
 )
 
 old_field_refused = Mutant(
     clause="A48-LEAST-01",
-    broken="LEAST_REQUEST as lb_policy is an error, though A48 is stated",
+    broken="LEAST_REQUEST as lb_policy is an error, though A48 is declared",
     xds={"supported_policy": lambda value: None if value == ENUM else supported_policy(value)},
     edition=EDITION,
 )
 
 passed_over = Mutant(
     clause="A48-LEAST-02",
-    broken="LeastRequest is passed over, though A48 is stated",
+    broken="LeastRequest is skipped, though A48 is declared",
     xds={"supports": lambda type_url: type_url != LEAST_REQUEST},
     edition=EDITION,
 )
 
 always_two = Mutant(
     clause="A48-LEAST-03",
-    broken="choice_count is not looked at",
+    broken="choice_count is ignored",
     xds={"choice_count": lambda written: choice_count(written) and choice_count(None)},
     edition=EDITION,
 )
 
 always_ten = Mutant(
     clause="A48-LEAST-03",
-    broken="every choice_count that is written counts as ten",
+    broken="every explicit choice_count counts as ten",
     xds={"choice_count": lambda written: choice_count(written and MOST)},
     edition=EDITION,
 )
 
 always_four = Mutant(
     clause="A48-LEAST-03",
-    broken="every choice_count that is written counts as four",
+    broken="every explicit choice_count counts as four",
     xds={"choice_count": lambda written: choice_count(written and FOUR)},
     edition=EDITION,
 )
@@ -89,14 +89,14 @@ eleven_at_most = Mutant(
 
 two_for_too_many = Mutant(
     clause="A48-LEAST-04",
-    broken="a choice_count above ten is taken for none",
+    broken="a choice_count above ten counts as unset",
     xds={"choice_count": lambda written: choice_count(None if (written or 0) > MOST else written)},
     edition=EDITION,
 )
 
 too_many_refused = Mutant(
     clause="A48-LEAST-04",
-    broken="a choice_count above ten is refused",
+    broken="a choice_count above ten is rejected",
     xds={
         "wrong_with_cluster": refusing(
             lambda message: message.least_request_lb_config.choice_count.value > MOST
@@ -107,21 +107,21 @@ too_many_refused = Mutant(
 
 one_is_enough = Mutant(
     clause="A48-LEAST-05",
-    broken="a choice_count of one is taken",
+    broken="a choice_count of one is accepted",
     xds={"choice_count": lambda written: 1 if written == 1 else choice_count(written)},
     edition=EDITION,
 )
 
 localities_as_one = Mutant(
     clause="A48-LEAST-06",
-    broken="below LEAST_REQUEST endpoints are drawn from all localities at once",
+    broken="LEAST_REQUEST samples the endpoints of all localities together",
     xds={"locality_is_chosen_by_weight": lambda lb_policy: lb_policy != "LEAST_REQUEST"},
     edition=EDITION,
 )
 
 unset_for_zero = Mutant(
     clause="A48-LEAST-05",
-    broken="a choice_count of zero is taken for none",
+    broken="a choice_count of zero counts as unset",
     xds={"choice_count": lambda written: choice_count(written or None)},
     edition=EDITION,
 )

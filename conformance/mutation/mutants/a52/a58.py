@@ -9,18 +9,18 @@ from client_under_test.reference.xds.policy_list_rules import WEIGHTED
 
 EDITION: Final = "weighted-round-robin"
 SHORTEST: Final = 100_000_000
-"""Nanoseconds of a weight_update_period that counts as it is."""
+"""The fewest nanoseconds of a weight_update_period that is used unchanged."""
 
 any_penalty = Mutant(
     clause="A58-WRR-01",
-    broken="a penalty below zero is taken",
+    broken="a negative penalty is accepted",
     xds={"penalty_is_accepted": lambda _: True},
     edition=EDITION,
 )
 
 short_periods_refused = Mutant(
     clause="A58-WRR-02",
-    broken="times below 100 ms are refused",
+    broken="periods below 100 ms are rejected",
     xds={
         "time_is_accepted": lambda _field, nanoseconds: nanoseconds == 0 or nanoseconds > SHORTEST
     },
@@ -29,7 +29,7 @@ short_periods_refused = Mutant(
 
 any_length = Mutant(
     clause="A58-WRR-03",
-    broken="times below zero are taken",
+    broken="negative periods are accepted",
     xds={"time_is_accepted": lambda _field, _nanoseconds: True},
     edition=EDITION,
     reports="accepted",
@@ -37,7 +37,7 @@ any_length = Mutant(
 
 any_parts = Mutant(
     clause="A58-WRR-04",
-    broken="a time may have any seconds and nanoseconds",
+    broken="a period may have any seconds and nanoseconds",
     xds={"is_duration": lambda _seconds, _nanoseconds: True},
     edition=EDITION,
     reports="accepted",
@@ -45,7 +45,7 @@ any_parts = Mutant(
 
 passed_over = Mutant(
     clause="A58-WRR-05",
-    broken="ClientSideWeightedRoundRobin is passed over, though A58 is stated",
+    broken="ClientSideWeightedRoundRobin is skipped, though A58 is declared",
     xds={"supports": lambda type_url: type_url != WEIGHTED},
     edition=EDITION,
 )

@@ -22,7 +22,7 @@ OF_GRPC = frozenset({"round_robin", "ring_hash_experimental", "pick_first"})
 
 
 def changed(value: Any, change: Any) -> Any:
-    """A JSON value with each of its values changed, from within."""
+    """Change each value of a JSON value, innermost first."""
     if isinstance(value, dict):
         value = {key: changed(each, change) for key, each in value.items()}
     elif isinstance(value, list):
@@ -31,7 +31,7 @@ def changed(value: Any, change: Any) -> Any:
 
 
 def without(value: Any, dropped: Any) -> Any:
-    """A JSON value without the fields of which a key and a value are so."""
+    """Return a JSON value without the fields that `dropped` matches."""
     if not isinstance(value, dict):
         return value
     return {key: each for key, each in value.items() if not dropped(key, each)}
@@ -40,7 +40,7 @@ def without(value: Any, dropped: Any) -> Any:
 def in_turn_but_for_the_first(
     aggregate: Aggregate | None, leaf: Leaf, found: LeafEndpoints, child: PolicyConfig
 ) -> ClusterImplConfig:
-    """The policy of a Cluster is that of its first priority alone."""
+    """Use the policy of a Cluster in its first priority only."""
     assert isinstance(child, PriorityConfig), "each leaf has priorities"
     children = {
         name: priority_child if name == child.priorities[0] else PriorityChild(RoundRobinConfig())
@@ -105,7 +105,7 @@ some_keys_lost = Mutant(
 
 one_package = Mutant(
     clause="A52-CUSTOM-03",
-    broken="TypedStruct of the package where it was is not known",
+    broken="udpa.type.v1.TypedStruct is not supported",
     xds={"is_typed_struct": lambda package: package == "xds.type.v3"},
 )
 
@@ -121,7 +121,7 @@ one_prefix = Mutant(
 
 first_slash = Mutant(
     clause="A52-CUSTOM-04",
-    broken="the name begins after the first slash",
+    broken="the name starts after the first slash",
     xds={"policy_name": lambda url: url.partition("/")[2] or url},
 )
 
@@ -134,13 +134,13 @@ slash_demanded = Mutant(
 
 any_name = Mutant(
     clause="A52-CUSTOM-06",
-    broken="a policy that is not registered ends the list",
+    broken="an unregistered policy ends the list",
     xds={"has_policy": lambda _name, _registered: True},
 )
 
 by_the_end_of_its_name = Mutant(
     clause="A52-CUSTOM-06",
-    broken="a policy of which the name is the end is taken for it",
+    broken="a name that ends with that of a registered policy selects it",
     xds={
         "has_policy": lambda name, registered: (
             is_known(name, registered) or any(each.endswith(name) for each in registered)
@@ -150,7 +150,7 @@ by_the_end_of_its_name = Mutant(
 
 
 def value_demanded(struct: Any) -> dict[str, Any]:
-    """Refuse a config that has nothing."""
+    """Reject an empty config."""
     if not struct.fields:
         raise ValueError(struct)
     return as_it_is(struct)
@@ -158,38 +158,38 @@ def value_demanded(struct: Any) -> dict[str, Any]:
 
 struct_demanded = Mutant(
     clause="A52-CUSTOM-07",
-    broken="a TypedStruct without fields is refused",
+    broken="a TypedStruct without fields is rejected",
     xds={"policy_fields": value_demanded},
     reports="refused",
 )
 
 registry_not_asked = Mutant(
     clause="A52-CUSTOM-08",
-    broken="what the registry refuses is taken for round_robin",
+    broken="a config that the registry rejects selects round_robin",
     xds={"when_registry_refuses": lambda _words: RoundRobinConfig()},
 )
 
 refusal_ends_it = Mutant(
     clause="A52-CUSTOM-09",
-    broken="a Cluster that is refused is used no more",
+    broken="a rejected Cluster is no longer used",
     xds={"refusal_counts": lambda noun, _features: noun == "Cluster"},
 )
 
 first_config_for_good = Mutant(
     clause="A52-CUSTOM-10",
-    broken="a config stays as it was first",
+    broken="the first config is used forever",
     xds={"policy_fields": for_good(as_it_is)},
 )
 
 
 class OnlyWhatWasThere:
-    """Takes up an update only if something that was there is another or gone."""
+    """Applies an update only if it changes or removes an existing field."""
 
     def __init__(self) -> None:
         self._in_use: dict[str, Any] = {"nothing": "yet"}
 
     def fields(self, struct: Any) -> dict[str, Any]:
-        """The config in use."""
+        """Return the config in use."""
         new = as_it_is(struct)
         if any(key not in new or new[key] != value for key, value in self._in_use.items()):
             self._in_use = new
@@ -198,7 +198,7 @@ class OnlyWhatWasThere:
 
 additions_unseen = Mutant(
     clause="A52-CUSTOM-10",
-    broken="an update that only adds fields is taken for none",
+    broken="an update that only adds fields is ignored",
     xds={"policy_fields": OnlyWhatWasThere().fields},
 )
 
@@ -210,7 +210,7 @@ localities_share_a_policy = Mutant(
 
 always_in_localities = Mutant(
     clause="A52-CUSTOM-12",
-    broken="a custom policy at the top is put below WrrLocality",
+    broken="a custom policy at the top is wrapped in WrrLocality",
     xds={
         "named_policy": lambda name, fields: {
             "xds_wrr_locality_experimental": {"childPolicy": [{name: fields}]}
@@ -220,13 +220,13 @@ always_in_localities = Mutant(
 
 custom_alone = Mutant(
     clause="A52-CUSTOM-13",
-    broken="a TypedStruct of a policy that comes with gRPC is passed over",
+    broken="a TypedStruct that names a policy of gRPC is skipped",
     xds={"has_policy": lambda name, registered: name not in OF_GRPC and name in registered},
 )
 
 bad_ring_taken = Mutant(
     clause="A52-CUSTOM-14",
-    broken="a config of ring_hash that is refused is taken for round_robin",
+    broken="a rejected config of ring_hash selects round_robin",
     xds={
         "when_registry_refuses": lambda words: RoundRobinConfig() if "ring_hash" in words else None
     },

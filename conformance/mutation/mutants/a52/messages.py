@@ -16,7 +16,7 @@ IN_LOCALITIES: Final[dict[str, Any]] = {
 
 
 def of_the_message(config: Any) -> bool:
-    """Whether it is that of the list, and not that beside lb_policy."""
+    """Return whether the config is from the list, not from ring_hash_lb_config."""
     return bool(config.DESCRIPTOR.name == "RingHash")
 
 
@@ -44,7 +44,7 @@ maximum_ignored = Mutant(
 
 unset_minimum_is_one = Mutant(
     clause="A52-RING-03",
-    broken="a minimum that the message does not set is one",
+    broken="an unset minimum of the message means one",
     xds={
         "ring_sizes": lambda config: (
             (config.minimum_ring_size.value or 1, ring_sizes(config)[1])
@@ -56,13 +56,13 @@ unset_minimum_is_one = Mutant(
 
 sizes_not_limited = Mutant(
     clause="A52-RING-04",
-    broken="sizes of any number are accepted",
+    broken="sizes of any value are accepted",
     xds={"size_is_accepted": lambda size: size > LARGEST_RING or ring_size_is_valid(size)},
 )
 
 xx_hash_refused = Mutant(
     clause="A52-RING-05",
-    broken="the number of XX_HASH is that of ring_hash_lb_config",
+    broken="XX_HASH has the number of ring_hash_lb_config",
     xds={"extension_function_is_accepted": lambda function: function == UNSET},
 )
 
@@ -78,13 +78,13 @@ murmur_accepted = Mutant(
 
 unknown_function_accepted = Mutant(
     clause="A52-RING-06",
-    broken="a function that is not known is accepted",
+    broken="an unknown hash function is accepted",
     xds={"extension_function_is_accepted": lambda function: function not in {UNSET, MURMUR_HASH_2}},
 )
 
 unset_function_accepted = Mutant(
     clause="A52-RING-07",
-    broken="a function that is not set is XX_HASH",
+    broken="an unset hash function means XX_HASH",
     xds={"extension_function_is_accepted": lambda function: function in {UNSET, 1}},
     reports="accepted",
 )
@@ -110,13 +110,13 @@ zero_accepted = Mutant(
 
 turns_in_localities = Mutant(
     clause="A52-ROUND-01",
-    broken="RoundRobin is put into WrrLocality, as ROUND_ROBIN is",
+    broken="RoundRobin is wrapped in WrrLocality, like ROUND_ROBIN",
     xds={"round_robin_config": lambda _config: IN_LOCALITIES},
 )
 
 fields_of_round_robin_count = Mutant(
     clause="A52-ROUND-02",
-    broken="a RoundRobin that weighs localities is put into WrrLocality",
+    broken="a RoundRobin with locality weights is wrapped in WrrLocality",
     xds={
         "round_robin_config": lambda config: (
             IN_LOCALITIES if config.HasField("locality_lb_config") else {"round_robin": {}}

@@ -10,19 +10,19 @@ MOST = 16
 
 fewer_levels = Mutant(
     clause="A52-DEPTH-01",
-    broken="there may be 15 levels",
+    broken="the limit is 15 levels",
     xds={"list_is_too_deep": lambda level: level >= MOST},
 )
 
 any_level = Mutant(
     clause="A52-DEPTH-02",
-    broken="there is no limit",
+    broken="there is no depth limit",
     xds={"list_is_too_deep": lambda _level: False},
 )
 
 two_more_levels = Mutant(
     clause="A52-DEPTH-02",
-    broken="there may be 18 levels",
+    broken="the limit is 18 levels",
     xds={"list_is_too_deep": lambda level: level > MOST + 2},
 )
 
@@ -35,19 +35,19 @@ levels_below_the_first = Mutant(
 
 
 class LostWithin:
-    """Endpoints get lost between the levels of a deep list, which asks often for their locality."""
+    """Endpoints of a deep list are lost, because each level gives their locality another name."""
 
     def __init__(self) -> None:
         self._deepest = 0
         self._asked = 0
 
     def is_too_deep(self, level: int) -> bool:
-        """Note how deep the list is that is read."""
+        """Note the depth of the list."""
         self._deepest = level
         return list_is_too_deep(level)
 
     def name(self, locality: Locality) -> str:
-        """Its own, and below many lists another one each time."""
+        """Return the locality's name, and another one each time below many lists."""
         self._asked += 1
         return f"{locality} {self._asked if self._deepest >= MOST else 0}"
 
@@ -56,7 +56,7 @@ LOST = LostWithin()
 
 lost_within = Mutant(
     clause="A52-DEPTH-04",
-    broken="a locality within 15 localities has no endpoints",
+    broken="a locality below 15 nested lists has no endpoints",
     rules={"locality_target": LOST.name},
     xds={"list_is_too_deep": LOST.is_too_deep},
     reports="16 levels: fail",

@@ -7,62 +7,62 @@ from client_under_test.reference.values import Endpoint
 
 LARGEST_SIGNED = 2**31 - 1
 THREE = 3
-"""Localities that the scenario of A52-WRR-06 begins with."""
+"""Number of localities at the start of the scenario of A52-WRR-06."""
 
 
 HUNDRED = 100
 
 
 class FirstWeights:
-    """Each locality weighs what it weighed first."""
+    """Each locality keeps its first weight."""
 
     def __init__(self) -> None:
         self._first: dict[str, int] = {}
 
     def weight(self, target: str, weight: int) -> int:
-        """That."""
+        """Return the weight of a locality."""
         return self._first.setdefault(target, weight)
 
 
 class NoNewOnes:
-    """After a first list, localities that come weigh nothing."""
+    """Localities that come after the first list have weight 0."""
 
     def __init__(self) -> None:
         self._known: set[str] = set()
 
     def weight(self, target: str, weight: int) -> int:
-        """None for the fourth and later ones."""
+        """Return the weight, or 0 from the fourth locality on."""
         if len(self._known) < THREE:
             self._known.add(target)
         return weight if target in self._known else 0
 
 
 class FirstHundred:
-    """No more localities than that have a weight of their own."""
+    """Only the first localities keep their weights."""
 
     def __init__(self) -> None:
         self._known: set[str] = set()
 
     def weight(self, target: str, weight: int) -> int:
-        """Of the others each weighs one."""
+        """Return the weight, or 1 beyond the first localities."""
         self._known.add(target)
         return 1 if len(self._known) > HUNDRED else weight
 
 
 def itself_and_its_weight(endpoint: Endpoint) -> str:
-    """What tells endpoints apart: the address, and the weight of the locality."""
+    """Return an identity of address and locality weight."""
     return f"{endpoint.addresses[0]} {endpoint.locality_weight}"
 
 
 all_alike = Mutant(
     clause="A52-WRR-01",
-    broken="all localities weigh the same",
+    broken="all localities have equal weights",
     rules={"target_weight": lambda _target, _weight: 1},
 )
 
 by_the_first_weights = Mutant(
     clause="A52-WRR-02",
-    broken="a locality keeps the weight that it had first",
+    broken="a locality keeps its first weight",
     rules={"target_weight": FirstWeights().weight},
 )
 
@@ -74,19 +74,19 @@ endpoint_of_its_weight = Mutant(
 
 signed_weights = Mutant(
     clause="A52-WRR-04",
-    broken="a weight is read as a signed number of 32 bits, of which the least is 1",
+    broken="a weight is read as a signed 32-bit number, of at least 1",
     rules={"target_weight": lambda _target, weight: 1 if weight > LARGEST_SIGNED else weight},
 )
 
 of_sixteen_bits = Mutant(
     clause="A52-WRR-04",
-    broken="of a weight only the lower sixteen bits count",
+    broken="only the lower 16 bits of a weight count",
     rules={"target_weight": lambda _target, weight: weight % 2**16},
 )
 
 drawn_by_lot = Mutant(
     clause="A52-WRR-05",
-    broken="an endpoint is drawn by lot",
+    broken="endpoints are picked at random",
     rules={"turns": lambda members, rng: iter(lambda: rng.randrange(members), -1)},
 )
 
@@ -105,12 +105,12 @@ of_the_first_priority = Mutant(
 
 a_hundred_at_most = Mutant(
     clause="A52-WRR-08",
-    broken="of many localities only the first hundred weigh what they say",
+    broken="only the first 100 of many localities keep their weights",
     rules={"target_weight": FirstHundred().weight},
 )
 
 sub_zones_ignored = Mutant(
     clause="A52-WRR-01",
-    broken="localities that only their sub_zone tells apart are one",
+    broken="localities that differ only in sub_zone count as one",
     rules={"locality_target": lambda locality: f"{locality.region}/{locality.zone}"},
 )

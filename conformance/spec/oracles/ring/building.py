@@ -112,7 +112,7 @@ def counted(
 def assembled(
     endpoints: tuple[tuple[str, str, int], ...], search: Search, *, numbered_together: bool
 ) -> Ring:
-    """Number, hash and sort the entries of endpoints (address, key prefix, entry count)."""
+    """Build a ring from the address, key prefix and entry count of each endpoint."""
     hashes: list[int] = []
     owners: list[int] = []
     keys: list[str] = []
