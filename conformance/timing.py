@@ -306,6 +306,33 @@ MOMENTS = 1.0 * SCALE
 """How long before a request the reason may lie why it failed or where it went, after the ACK of an
 update: far above the milliseconds that a client takes, and two thirds of a calm."""
 
+SETTLE = 5 * SCALE
+"""From the last change of a course to the calm in which the client does what it should: an APPLY,
+beside which two backoffs at the knob's length are short. A client that states longer backoffs has
+them in addition."""
+
+COURSE_CALL = 2.5 * SCALE
+"""The deadline of a request of a course. It is longer than MOMENTS, so that a request which runs
+into it without a reason is seen, and half of SETTLE, so that a calm has more than one round."""
+
+COURSE_BACKOFF = 0.2
+"""The first backoff of a client that has a knob for it, in courses: a failed endpoint is tried
+again within the calm that waits for it. It does not scale, as it is the client's own."""
+
+COURSE_LONGEST_BACKOFF = 0.4
+"""The longest backoff of such a client."""
+
+SHRINKING = 100.0
+"""For how long a failing course is made smaller. It does not scale: it is the user who waits."""
+
+HURRY = 0.3
+"""The part of SETTLE after which a calm does not come while a course is made smaller: nearly all
+come in a tenth. The smallest course is then repeated with all of SETTLE."""
+
+EXAMINATION = 150.0
+"""For how long a failing course is made smaller and repeated; a repetition under way comes to its
+end, so that all is over within three minutes."""
+
 QUIET = 0.3
 """Window in which a thing that must not happen would have happened: a hundred times what the
 causing message takes through the client on an idle machine. A window that is too short can only

@@ -28,6 +28,7 @@ from conformance.cli.failures import Failure, client_trouble, require_machine
 from conformance.cli.invocation import program
 from conformance.cli.lookup import catalogue, found_client, known_clause
 from conformance.cli.options import (
+    EXPLORE,
     GATE,
     HISTORY,
     MUTANTS,
@@ -200,6 +201,28 @@ def serve(scenario: str, **options: Any) -> int:
     from conformance.cli.serve import ServeOptions, serve  # noqa: PLC0415 - times are read after that
 
     return int(serve(scenario, ServeOptions(**_seeded(options)), catalogue(), Screen()))
+
+
+@cloup.command(
+    epilog=examples(
+        "explore go --minutes 10",
+        "explore python --replay xdspec-out/python@1.85.1/explore/course-7-12/course.json",
+    ),
+)
+@cloup.argument("client")
+@with_options(EXPLORE)
+def explore(client: str, **options: Any) -> int:
+    """Search for courses in which a client fails.
+
+    A course is a random sequence of updates, faults and requests. Judges compare what the client
+    does with every result that a conforming client may show. A failing course is repeated, shrunk
+    and written to a file, which --replay runs again.
+
+    The command exits with 1 if a course fails and fails again.
+    """
+    from conformance.cli.explore import ExploreOptions, explore  # noqa: PLC0415 - Hypothesis is slow to load
+
+    return int(explore(client, ExploreOptions(**_seeded(options)), catalogue(), Screen()))
 
 
 def _seeded(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -553,7 +576,7 @@ def _also_called(command: click.Command, name: str) -> click.Command:
     return former
 
 
-main.section("Run", run, gate, serve)
+main.section("Run", run, explore, gate, serve)
 main.section("Explore", list_things, explain)
 main.section("Adapters", doctor, new_client)
 main.section(

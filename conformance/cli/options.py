@@ -377,6 +377,53 @@ SERVE = (
     OUT_OPTION,
 )
 
+EXPLORE = (
+    option(
+        "--only",
+        group=SELECTION,
+        type=click.Choice(["ring"]),
+        default="ring",
+        show_default=True,
+        help="Draw courses of this area.",
+    ),
+    option(
+        "--replay",
+        group=SELECTION,
+        type=Path,
+        metavar="FILE",
+        help="Run the course in this file instead of drawing courses.",
+    ),
+    option(
+        "--minutes",
+        group=EXECUTION,
+        type=click.FloatRange(0, min_open=True),
+        default=1.0,
+        show_default=True,
+        metavar="N",
+        help="How long to draw courses. What has failed is then still repeated and shrunk.",
+    ),
+    option(
+        "--times",
+        group=EXECUTION,
+        type=click.IntRange(1),
+        metavar="N",
+        default=10,
+        show_default=True,
+        help="How often to run the course of --replay.",
+    ),
+    SEED_OPTION,
+    option(
+        "--jobs",
+        group=EXECUTION,
+        type=click.IntRange(1),
+        help="Number of courses at the same time. [default: by cores]",
+    ),
+    ENV_OPTION,
+    SOURCE_OPTION,
+    COMMIT_OPTION,
+    OUT_OPTION,
+)
+
 HISTORY = (
     SOURCE_OPTION,
     option(

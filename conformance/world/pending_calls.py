@@ -193,6 +193,11 @@ class PendingCalls:
         return settlement.ended(self._channel, planned, outcomes)
 
     @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of the requested calls, in order."""
+        return tuple(call.id for call in self._planned)
+
+    @property
     def outcomes(self) -> Sequence[Outcome]:
         """The ended calls as the client reports them."""
         return self._batch.outcomes

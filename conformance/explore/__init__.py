@@ -1,0 +1,1 @@
+"""Run randomly drawn courses of updates, faults and requests, and judge what the client does."""

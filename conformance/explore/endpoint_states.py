@@ -1,0 +1,244 @@
+"""Compute the states that an endpoint may have had, from what its gate and its backend saw. Pure.
+
+The result is a set: every state that a right client may have counted the endpoint as. What cannot
+be known from outside makes the set larger, never smaller.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from conformance.explore.courses import Member
+from conformance.explore.record import Observed
+from conformance.spec.oracles.picker import State
+
+States = frozenset[State]
+
+IDLE: Final[States] = frozenset({"IDLE"})
+READY: Final[States] = frozenset({"READY"})
+FAILED: Final[States] = frozenset({"TRANSIENT_FAILURE"})
+CONNECTING: Final[States] = frozenset({"CONNECTING"})
+
+
+class _Accepted(msgspec.Struct, frozen=True):
+    at: float
+    connection: int
+    mode: str
+
+
+class _Closed(msgspec.Struct, frozen=True):
+    at: float
+    connection: int
+    by: str
+
+
+class _Served(msgspec.Struct, frozen=True):
+    at: float
+    connection: int
+
+
+class _Mode(msgspec.Struct, frozen=True):
+    at: float
+    mode: str
+
+
+class _Away(msgspec.Struct, frozen=True):
+    at: float
+
+
+class _ListedAgain(msgspec.Struct, frozen=True):
+    at: float
+
+
+_Event = _Accepted | _Closed | _Served | _Mode | _Away | _ListedAgain
+
+
+class _Open(msgspec.Struct):
+    """A connection that is open."""
+
+    kind: str
+    """`serve`, `close`, or `silent`; `leaving` after a GOAWAY."""
+    is_held: bool = False
+    is_proven: bool = False
+    """True once a request came through it."""
+    is_old: bool = False
+    """True if the endpoint left the list, or came back, since the connection was accepted."""
+
+
+class Timeline(msgspec.Struct, frozen=True):
+    """The possible states of an endpoint over time."""
+
+    times: tuple[float, ...]
+    states: tuple[States, ...]
+    silent: tuple[bool, ...]
+    """True while an attempt was pending at a silent gate."""
+
+    def within(self, since: float, until: float) -> States:
+        """Return every state that the endpoint may have had at some moment of this time."""
+        return frozenset().union(*(self.states[index] for index in self._span(since, until)))
+
+    def hangs(self, since: float, until: float) -> bool:
+        """Return whether an attempt was pending at a silent gate at some moment of this time."""
+        return any(self.silent[index] for index in self._span(since, until))
+
+    def last_ready(self, at: float) -> float:
+        """Return the last time before another at which the endpoint was READY for certain."""
+        for index in reversed(range(bisect.bisect_left(self.times, at))):
+            if self.states[index] == READY:
+                following = index + 1
+                return min(self.times[following], at) if following < len(self.times) else at
+        return float("-inf")
+
+    def _span(self, since: float, until: float) -> range:
+        first = max(bisect.bisect_right(self.times, since) - 1, 0)
+        return range(first, max(bisect.bisect_right(self.times, until), first + 1))
+
+
+def timelines(seen: Observed, *, proven_after: float) -> tuple[Timeline, ...]:
+    """Return the timeline of each endpoint.
+
+    Args:
+        seen: the record.
+        proven_after: how long a connection to a gate that serves has been open, in seconds, when it
+            counts as READY although no request came through it.
+    """
+    events: list[list[_Event]] = [[] for _ in seen.addresses]
+    for connection in seen.connections:
+        own = events[connection.member]
+        own.append(_Accepted(connection.at, connection.id, connection.mode))
+        closed = seen.ended if connection.closed is None else connection.closed
+        if connection.mode == "serve" and closed - connection.at > proven_after:
+            own.append(_Served(connection.at + proven_after, connection.id))
+        if connection.closed is not None:
+            by = connection.closed_by or ""
+            own.append(_Closed(max(connection.closed, connection.at), connection.id, by))
+    for arrival in seen.arrivals:
+        events[arrival.member].append(_Served(arrival.at, arrival.connection))
+    for change in seen.gates:
+        if change.what == "go away":
+            events[change.member].append(_Away(change.at))
+        elif change.mode is not None:
+            events[change.member].append(_Mode(change.at, change.mode))
+    for member, at in listed_again(seen):
+        events[member].append(_ListedAgain(at))
+    return tuple(_timeline(sorted(own, key=lambda event: event.at)) for own in events)
+
+
+def listed_again(seen: Observed) -> Iterable[tuple[Member, float]]:
+    """Yield each endpoint that came back to the list, or left it, with the time of that update."""
+    present: set[Member] | None = None
+    for version in seen.versions:
+        listed = {e.member for e in version.configuration.endpoints if e.is_usable}
+        if present is not None:
+            for member in listed ^ present:
+                yield member, version.sent
+        present = listed
+
+
+def _timeline(events: Sequence[_Event]) -> Timeline:
+    times, states, silent = [float("-inf")], [IDLE], [False]
+    machine = _Machine()
+    for event in events:
+        machine.take(event)
+        times.append(event.at)
+        states.append(machine.counted)
+        silent.append(machine.hangs)
+    return Timeline(tuple(times), tuple(states), tuple(silent))
+
+
+class _Machine:
+    """The possible counted states of one endpoint, event by event."""
+
+    def __init__(self) -> None:
+        self.counted: States = IDLE
+        self._open: dict[int, _Open] = {}
+
+    @property
+    def hangs(self) -> bool:
+        """Return whether an attempt is pending at a silent gate."""
+        return any(connection.kind == "silent" for connection in self._open.values())
+
+    def take(self, event: _Event) -> None:
+        """Take the next event."""
+        match event:
+            case _Accepted():
+                self._accept(event)
+            case _Closed():
+                self._close(event)
+            case _Served():
+                self._serve(event)
+            case _Mode(mode=mode):
+                self._release(mode)
+            case _Away():
+                self._leave()
+            case _ListedAgain():
+                self.counted |= IDLE
+                for connection in self._open.values():
+                    connection.is_old = True
+
+    def _accept(self, event: _Accepted) -> None:
+        kinds = {"serve": "serve", "close": "close", "hold": "silent", "stall": "silent"}
+        kind = kinds[event.mode]
+        self._open[event.connection] = _Open(kind, is_held=event.mode == "hold")
+        # A failed endpoint stays TRANSIENT_FAILURE during the next attempt (A42-SUB-08).
+        begun = frozenset[State]().union(
+            *(
+                {state} if state in {"TRANSIENT_FAILURE", "READY"} else CONNECTING
+                for state in self.counted
+            )
+        )
+        self.counted = begun | (READY if kind == "serve" else frozenset())
+
+    def _serve(self, event: _Served) -> None:
+        connection = self._open.get(event.connection)
+        if connection is None or connection.kind == "leaving":
+            self.counted |= READY
+            return
+        if connection.is_proven:
+            return
+        connection.is_proven = True
+        # A request may come late through the connection of an endpoint that has left the list.
+        self.counted = self.counted | READY if connection.is_old else READY
+
+    def _close(self, event: _Closed) -> None:
+        gone = self._open.pop(event.connection, None)
+        if gone is None:
+            return
+        if gone.kind == "leaving":
+            after = IDLE
+        elif gone.kind == "serve":
+            after = IDLE if gone.is_proven else IDLE | FAILED
+        elif event.by == "client":
+            after = self.counted | IDLE | FAILED  # the client gave the attempt up
+        else:
+            after = FAILED
+        if event.by == "client":
+            after |= IDLE
+        if gone.is_old:
+            after |= self.counted | IDLE
+        kinds = {connection.kind for connection in self._open.values()}
+        if "serve" in kinds or ("leaving" in kinds and "READY" in self.counted):
+            after |= READY
+        if kinds - {"leaving"}:
+            after |= CONNECTING
+            after |= self.counted
+        self.counted = after
+
+    def _release(self, mode: str) -> None:
+        """Have held connections follow the new mode of the gate."""
+        for connection in self._open.values():
+            if connection.is_held and mode != "hold":
+                connection.is_held = False
+                connection.kind = {"serve": "serve", "close": "close"}.get(mode, "silent")
+                if connection.kind == "serve":
+                    self.counted |= READY
+
+    def _leave(self) -> None:
+        for connection in self._open.values():
+            if connection.kind == "serve":
+                connection.kind = "leaving"
+                self.counted |= IDLE
