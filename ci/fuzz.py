@@ -53,7 +53,7 @@ PORTS: Final[dict[str, tuple[tuple[str, ...], str, tuple[str, ...]]]] = {
     "control": (
         ("-m", "fake_control_plane", "--resources", "{folder}"),
         "control",
-        tuple(CONTROL + m for m in ("Set", "Delete", "Hold", "Break", "Load", "Transcript")),
+        tuple(CONTROL + m for m in ("Set", "Delete", "Hold", "Inject", "Load", "Transcript")),
     ),
     "backend": (
         ("-m", "test_servers"),

@@ -182,7 +182,7 @@ class _Control:
             self._script.release(*map(kind_from, request.kinds))
             return pb.HoldResponse(held=kinds_message(self._script.held))
 
-    async def Break(self, fault: pb.Fault, context: Any) -> pb.Push:  # noqa: N802
+    async def Inject(self, fault: pb.Fault, context: Any) -> pb.Push:  # noqa: N802
         async with _troubles(context):
             since = len(self._plane.transcript)
             push = await self._break(fault, fault.node or None)

@@ -59,8 +59,8 @@ class ControlStub:
                 request_serializer=fake__control__plane_dot_control__pb2.HoldRequest.SerializeToString,
                 response_deserializer=fake__control__plane_dot_control__pb2.HoldResponse.FromString,
                 _registered_method=True)
-        self.Break = channel.unary_unary(
-                '/xdspec.control.v1.Control/Break',
+        self.Inject = channel.unary_unary(
+                '/xdspec.control.v1.Control/Inject',
                 request_serializer=fake__control__plane_dot_control__pb2.Fault.SerializeToString,
                 response_deserializer=fake__control__plane_dot_control__pb2.Push.FromString,
                 _registered_method=True)
@@ -114,7 +114,7 @@ class ControlServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def Break(self, request, context):
+    def Inject(self, request, context):
         """Injects a fault: something that a healthy control plane would not do.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -164,8 +164,8 @@ def add_ControlServicer_to_server(servicer, server):
                     request_deserializer=fake__control__plane_dot_control__pb2.HoldRequest.FromString,
                     response_serializer=fake__control__plane_dot_control__pb2.HoldResponse.SerializeToString,
             ),
-            'Break': grpc.unary_unary_rpc_method_handler(
-                    servicer.Break,
+            'Inject': grpc.unary_unary_rpc_method_handler(
+                    servicer.Inject,
                     request_deserializer=fake__control__plane_dot_control__pb2.Fault.FromString,
                     response_serializer=fake__control__plane_dot_control__pb2.Push.SerializeToString,
             ),
@@ -326,7 +326,7 @@ class Control:
             _registered_method=True)
 
     @staticmethod
-    def Break(request,
+    def Inject(request,
             target,
             options=(),
             channel_credentials=None,
@@ -339,7 +339,7 @@ class Control:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/xdspec.control.v1.Control/Break',
+            '/xdspec.control.v1.Control/Inject',
             fake__control__plane_dot_control__pb2.Fault.SerializeToString,
             fake__control__plane_dot_control__pb2.Push.FromString,
             options,

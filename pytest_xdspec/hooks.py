@@ -43,8 +43,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Look up the clients, of which none is made yet."""
     config.addinivalue_line(
         "markers",
-        f"{MARK}(needs, knobs, bootstrap): capabilities and knobs without which a client skips the "
-        "test, and what stands in its bootstrap configuration (fixture `world`)",
+        f"{MARK}(requires, settings, bootstrap): capabilities and knobs without which a client "
+        "skips the test, and its bootstrap configuration (fixture `world`)",
     )
     if not any(
         getattr(plugin, "__name__", "") == "pytest_asyncio.plugin" for plugin in _plugins(config)

@@ -63,8 +63,9 @@ def subject_of(item: pytest.Item) -> Target | None:
 class Claimed(NamedTuple):
     """The arguments of a test's ``@pytest.mark.xdspec(…)``."""
 
-    needs: tuple[str, ...] = ()
-    knobs: dict[str, int] = {}  # noqa: RUF012 - nobody changes it
+    requires: tuple[str, ...] = ()
+    """Capabilities."""
+    settings: dict[str, int] = {}  # noqa: RUF012 - nobody changes it
     bootstrap: Bootstrap = AS_ALWAYS
 
 
@@ -81,7 +82,7 @@ def claimed_by(item: pytest.Item) -> Claimed:
             raise TypeError(
                 f"{item.nodeid}: the mark `{MARK}` takes {', '.join(Claimed._fields)} by name"
             )
-    return Claimed(**{**given, "needs": tuple(given.get("needs", ()))})
+    return Claimed(**{**given, "requires": tuple(given.get("requires", ()))})
 
 
 def wanted_by(item: pytest.Item | None) -> Wanted | None:
@@ -89,4 +90,4 @@ def wanted_by(item: pytest.Item | None) -> Wanted | None:
     if item is None or not has_world(item) or (subject := subject_of(item)) is None:
         return None
     claimed = claimed_by(item)
-    return Wanted(subject, claimed.knobs, claimed.bootstrap)
+    return Wanted(subject, claimed.settings, claimed.bootstrap)

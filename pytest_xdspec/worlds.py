@@ -58,7 +58,7 @@ async def world(
     wanted = wanted_by(item)
     assert wanted is not None, "a test that has this fixture has its client"
     able = xdspec_subject.prepared.client.manifest.capabilities
-    if lacks := [need for need in claimed_by(item).needs if need not in able]:
+    if lacks := [need for need in claimed_by(item).requires if need not in able]:
         pytest.skip(f"the adapter cannot do this: {', '.join(lacks)}")
     if wanted.missing():
         pytest.skip(f"the client has no knob for this: {wanted.missing()}")

@@ -118,7 +118,7 @@ class Controls:
         return await self.stub.Set(request)
 
     async def fault(self, **fault: Any) -> Any:
-        return await self.stub.Break(control_pb2.Fault(**fault))
+        return await self.stub.Inject(control_pb2.Fault(**fault))
 
     async def events(self, count: int, since: int = 0) -> list[Any]:
         call = self.stub.Transcript(control_pb2.TranscriptRequest(since=since))

@@ -284,7 +284,7 @@ def test_the_proto_steers_whatever_python_steers() -> None:
         for name, method in vars(kind).items()
         if callable(method) and not name.startswith("_") and method not in GETTERS
     }
-    assert steered | OF_SERVER == FIELDS | CALLS - READING - {"Break"}
+    assert steered | OF_SERVER == FIELDS | CALLS - READING - {"Inject"}
 
 
 @pytest.mark.parametrize("field", sorted(FIELDS))
@@ -292,7 +292,7 @@ async def test_each_fault_of_the_proto_is_carried_out(controls: Any, field: str)
     """With empty fields some lack something, but none is unknown."""
     fault = control_pb2.Fault()
     getattr(fault, field).SetInParent()
-    call = controls.stub.Break(fault)
+    call = controls.stub.Inject(fault)
     assert await call.code() in {grpc.StatusCode.OK, grpc.StatusCode.INVALID_ARGUMENT}
     assert "cannot carry out" not in await call.details()
 
@@ -313,17 +313,17 @@ async def test_a_fault_that_is_not_carried_out_is_an_error(
 
 BAD_CALLS = [
     (
-        "Break",
+        "Inject",
         control_pb2.Fault(load_reporting={"interval": {"seconds": 2**63 - 1}}),
         "or no Duration",
     ),
-    ("Break", control_pb2.Fault(), "The fault is empty"),
-    ("Break", control_pb2.Fault(malformed={}), "Kind 0 is none of LISTENER"),
-    ("Break", control_pb2.Fault(end_streams={"code": 77}), "77 is no gRPC status code"),
-    ("Break", control_pb2.Fault(refuse_streams={"code": 0}), "cannot be refused with OK"),
-    ("Break", control_pb2.Fault(load_reporting={}), "not above 0"),
+    ("Inject", control_pb2.Fault(), "The fault is empty"),
+    ("Inject", control_pb2.Fault(malformed={}), "Kind 0 is none of LISTENER"),
+    ("Inject", control_pb2.Fault(end_streams={"code": 77}), "77 is no gRPC status code"),
+    ("Inject", control_pb2.Fault(refuse_streams={"code": 0}), "cannot be refused with OK"),
+    ("Inject", control_pb2.Fault(load_reporting={}), "not above 0"),
     (
-        "Break",
+        "Inject",
         control_pb2.Fault(delay={"kind": "ROUTE", "by": {"seconds": -(10**15)}}),
         "is negative",
     ),

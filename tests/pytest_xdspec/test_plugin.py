@@ -167,15 +167,15 @@ OWN = """
             calls = await world.call(world.sessions(4))
             await world.check("A42-HDR-02", calls, expectations.AllServedBy(("127.0.0.1:1",)))
 
-    @pytest.mark.xdspec(needs=("levitation",))
+    @pytest.mark.xdspec(requires=("levitation",))
     async def test_a_capability_that_nobody_has(world):
         raise AssertionError
 
-    @pytest.mark.xdspec(knobs={"warp": 9})
+    @pytest.mark.xdspec(settings={"warp": 9})
     async def test_a_knob_that_nobody_has(world):
         raise AssertionError
 
-    @pytest.mark.xdspec(knobs={"ring_size_cap": 16})
+    @pytest.mark.xdspec(settings={"ring_size_cap": 16})
     async def test_a_knob(world):
         addresses = await world.addresses(4)
         served = single_locality(addresses, policy=RingHash(minimum=1024)).with_ring_cap(16)
@@ -288,7 +288,7 @@ def test_a_mark_that_nobody_knows_is_a_sentence(project: Path) -> None:
     text = "@pytest.mark.xdspec(wants=())\nasync def test_one(world): ...\n"
     ended = run(with_tests(project, text), "--xdspec-client=reference")
     assert ended.code == pytest.ExitCode.INTERRUPTED
-    assert "test_own.py::test_one: the mark `xdspec` takes needs, knobs, bootstrap" in ended.said
+    assert "the mark `xdspec` takes requires, settings, bootstrap" in ended.said
     assert "Traceback" not in ended.said
 
 

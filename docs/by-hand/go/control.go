@@ -19,7 +19,7 @@ import (
 const service = "xdspec.control.v1.Control"
 
 // Asks for a method of the control service, which describes itself: no code is generated. With
-// code from control.proto it is `pb.NewControlClient(conn).Break(ctx, &pb.Fault{…})`.
+// code from control.proto it is `pb.NewControlClient(conn).Inject(ctx, &pb.Fault{…})`.
 func control(address, name, request string) error {
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

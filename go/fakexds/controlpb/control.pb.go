@@ -3356,14 +3356,14 @@ const file_fake_control_plane_control_proto_rawDesc = "" +
 	"\tENDPOINTS\x10\x04*\x1b\n" +
 	"\aService\x12\a\n" +
 	"\x03ADS\x10\x00\x12\a\n" +
-	"\x03LRS\x10\x012\xb8\x04\n" +
+	"\x03LRS\x10\x012\xb9\x04\n" +
 	"\aControl\x12=\n" +
 	"\x03Set\x12\x1d.xdspec.control.v1.SetRequest\x1a\x17.xdspec.control.v1.Push\x12A\n" +
 	"\aReplace\x12\x1d.xdspec.control.v1.SetRequest\x1a\x17.xdspec.control.v1.Push\x12C\n" +
 	"\x06Delete\x12 .xdspec.control.v1.DeleteRequest\x1a\x17.xdspec.control.v1.Push\x12G\n" +
 	"\x04Hold\x12\x1e.xdspec.control.v1.HoldRequest\x1a\x1f.xdspec.control.v1.HoldResponse\x12J\n" +
-	"\aRelease\x12\x1e.xdspec.control.v1.HoldRequest\x1a\x1f.xdspec.control.v1.HoldResponse\x12:\n" +
-	"\x05Break\x12\x18.xdspec.control.v1.Fault\x1a\x17.xdspec.control.v1.Push\x12N\n" +
+	"\aRelease\x12\x1e.xdspec.control.v1.HoldRequest\x1a\x1f.xdspec.control.v1.HoldResponse\x12;\n" +
+	"\x06Inject\x12\x18.xdspec.control.v1.Fault\x1a\x17.xdspec.control.v1.Push\x12N\n" +
 	"\n" +
 	"Transcript\x12$.xdspec.control.v1.TranscriptRequest\x1a\x18.xdspec.control.v1.Event0\x01\x12E\n" +
 	"\x04Load\x12\x1e.xdspec.control.v1.LoadRequest\x1a\x1d.xdspec.control.v1.LoadLedgerB\x1aZ\x18xdspec/fakexds/controlpbb\x06proto3"
@@ -3501,7 +3501,7 @@ var file_fake_control_plane_control_proto_depIdxs = []int32{
 	5,  // 65: xdspec.control.v1.Control.Delete:input_type -> xdspec.control.v1.DeleteRequest
 	7,  // 66: xdspec.control.v1.Control.Hold:input_type -> xdspec.control.v1.HoldRequest
 	7,  // 67: xdspec.control.v1.Control.Release:input_type -> xdspec.control.v1.HoldRequest
-	9,  // 68: xdspec.control.v1.Control.Break:input_type -> xdspec.control.v1.Fault
+	9,  // 68: xdspec.control.v1.Control.Inject:input_type -> xdspec.control.v1.Fault
 	10, // 69: xdspec.control.v1.Control.Transcript:input_type -> xdspec.control.v1.TranscriptRequest
 	12, // 70: xdspec.control.v1.Control.Load:input_type -> xdspec.control.v1.LoadRequest
 	6,  // 71: xdspec.control.v1.Control.Set:output_type -> xdspec.control.v1.Push
@@ -3509,7 +3509,7 @@ var file_fake_control_plane_control_proto_depIdxs = []int32{
 	6,  // 73: xdspec.control.v1.Control.Delete:output_type -> xdspec.control.v1.Push
 	8,  // 74: xdspec.control.v1.Control.Hold:output_type -> xdspec.control.v1.HoldResponse
 	8,  // 75: xdspec.control.v1.Control.Release:output_type -> xdspec.control.v1.HoldResponse
-	6,  // 76: xdspec.control.v1.Control.Break:output_type -> xdspec.control.v1.Push
+	6,  // 76: xdspec.control.v1.Control.Inject:output_type -> xdspec.control.v1.Push
 	11, // 77: xdspec.control.v1.Control.Transcript:output_type -> xdspec.control.v1.Event
 	13, // 78: xdspec.control.v1.Control.Load:output_type -> xdspec.control.v1.LoadLedger
 	71, // [71:79] is the sub-list for method output_type

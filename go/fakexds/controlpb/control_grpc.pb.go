@@ -29,7 +29,7 @@ const (
 	Control_Delete_FullMethodName     = "/xdspec.control.v1.Control/Delete"
 	Control_Hold_FullMethodName       = "/xdspec.control.v1.Control/Hold"
 	Control_Release_FullMethodName    = "/xdspec.control.v1.Control/Release"
-	Control_Break_FullMethodName      = "/xdspec.control.v1.Control/Break"
+	Control_Inject_FullMethodName     = "/xdspec.control.v1.Control/Inject"
 	Control_Transcript_FullMethodName = "/xdspec.control.v1.Control/Transcript"
 	Control_Load_FullMethodName       = "/xdspec.control.v1.Control/Load"
 )
@@ -49,7 +49,7 @@ type ControlClient interface {
 	// Sends responses of these types again, the due ones at once.
 	Release(ctx context.Context, in *HoldRequest, opts ...grpc.CallOption) (*HoldResponse, error)
 	// Injects a fault: something that a healthy control plane would not do.
-	Break(ctx context.Context, in *Fault, opts ...grpc.CallOption) (*Push, error)
+	Inject(ctx context.Context, in *Fault, opts ...grpc.CallOption) (*Push, error)
 	// Streams every event so far, then each new one, until the call is cancelled. A stand-alone server
 	// keeps only the newest events and first reports how many it has dropped.
 	Transcript(ctx context.Context, in *TranscriptRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Event], error)
@@ -115,10 +115,10 @@ func (c *controlClient) Release(ctx context.Context, in *HoldRequest, opts ...gr
 	return out, nil
 }
 
-func (c *controlClient) Break(ctx context.Context, in *Fault, opts ...grpc.CallOption) (*Push, error) {
+func (c *controlClient) Inject(ctx context.Context, in *Fault, opts ...grpc.CallOption) (*Push, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Push)
-	err := c.cc.Invoke(ctx, Control_Break_FullMethodName, in, out, cOpts...)
+	err := c.cc.Invoke(ctx, Control_Inject_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ type ControlServer interface {
 	// Sends responses of these types again, the due ones at once.
 	Release(context.Context, *HoldRequest) (*HoldResponse, error)
 	// Injects a fault: something that a healthy control plane would not do.
-	Break(context.Context, *Fault) (*Push, error)
+	Inject(context.Context, *Fault) (*Push, error)
 	// Streams every event so far, then each new one, until the call is cancelled. A stand-alone server
 	// keeps only the newest events and first reports how many it has dropped.
 	Transcript(*TranscriptRequest, grpc.ServerStreamingServer[Event]) error
@@ -200,8 +200,8 @@ func (UnimplementedControlServer) Hold(context.Context, *HoldRequest) (*HoldResp
 func (UnimplementedControlServer) Release(context.Context, *HoldRequest) (*HoldResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Release not implemented")
 }
-func (UnimplementedControlServer) Break(context.Context, *Fault) (*Push, error) {
-	return nil, status.Error(codes.Unimplemented, "method Break not implemented")
+func (UnimplementedControlServer) Inject(context.Context, *Fault) (*Push, error) {
+	return nil, status.Error(codes.Unimplemented, "method Inject not implemented")
 }
 func (UnimplementedControlServer) Transcript(*TranscriptRequest, grpc.ServerStreamingServer[Event]) error {
 	return status.Error(codes.Unimplemented, "method Transcript not implemented")
@@ -320,20 +320,20 @@ func _Control_Release_Handler(srv interface{}, ctx context.Context, dec func(int
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Control_Break_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Control_Inject_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(Fault)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(ControlServer).Break(ctx, in)
+		return srv.(ControlServer).Inject(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: Control_Break_FullMethodName,
+		FullMethod: Control_Inject_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ControlServer).Break(ctx, req.(*Fault))
+		return srv.(ControlServer).Inject(ctx, req.(*Fault))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -395,8 +395,8 @@ var Control_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _Control_Release_Handler,
 		},
 		{
-			MethodName: "Break",
-			Handler:    _Control_Break_Handler,
+			MethodName: "Inject",
+			Handler:    _Control_Inject_Handler,
 		},
 		{
 			MethodName: "Load",

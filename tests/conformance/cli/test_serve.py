@@ -330,7 +330,7 @@ async def test_the_control_service_does_the_same(started: Started) -> None:
         await person.until(UP)
         async with grpc.aio.insecure_channel(address) as channel:
             control = control_pb2_grpc.ControlStub(channel)  # type: ignore[no-untyped-call]
-            await control.Break(pb.Fault(end_streams=pb.Fault.EndStreams(code=14)))
+            await control.Inject(pb.Fault(end_streams=pb.Fault.EndStreams(code=14)))
             await person.until("stream 1 ended by script")
         assert (await person.quit()).code == 0
 

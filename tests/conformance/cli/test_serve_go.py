@@ -102,7 +102,7 @@ async def test_the_control_service_from_go(started: Started, program: str) -> No
         assert (code, version) == (0, {"kind": "ENDPOINTS", "version": "2"})
         assert (await control("Release"))[0] == 0
         await running.line("endpoints version 2 [cluster] sent on stream 1")
-        assert (await control("Break", endStreams={"code": 14, "details": "by Go"}))[0] == 0
+        assert (await control("Inject", endStreams={"code": 14, "details": "by Go"}))[0] == 0
         await running.line("stream 1 ended by script with UNAVAILABLE 'by Go'")
         await running.line("stream 2 (ads) opened")
         code, said = await control("Fly")
