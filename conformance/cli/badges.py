@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from conformance.cli.failures import Failure
-from conformance.cli.options import demanded_clauses
+from conformance.cli.option_values import demanded_clauses
 from conformance.cli.pictures import write as write_file
 from conformance.reporting import badge as badges
 from conformance.reporting.report import BadReport, read

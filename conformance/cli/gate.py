@@ -21,7 +21,7 @@ from client_under_test.manifests.version_ranges import is_version
 from conformance.cli.failures import Failure, client_trouble, require_machine
 from conformance.cli.invocation import conditions, running_options, suite_variables
 from conformance.cli.lookup import found_client
-from conformance.cli.options import absolute
+from conformance.cli.option_values import absolute
 from conformance.cli.run_clients import baselines
 from conformance.cli.session import RunOptions, Session
 from conformance.judging.verdicts import Verdict

@@ -10,14 +10,8 @@ import cloup
 
 from conformance.cli.failures import Failure
 from conformance.cli.lookup import catalogue
-from conformance.cli.options import (
-    VERBOSE_OPTION,
-    examples,
-    pairs,
-    two_files,
-    with_options,
-    writable,
-)
+from conformance.cli.option_values import pairs, two_files, writable
+from conformance.cli.options import VERBOSE_OPTION, examples, with_options
 from conformance.reporting.report import Exit, is_shard
 from conformance.reporting.stdout import Screen, echo
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from conformance.cli.commands import run
-from conformance.cli.options import tool
+from conformance.cli.option_values import tool
 
 ADAPTERS = Path(__file__).parents[2] / "adapters"
 

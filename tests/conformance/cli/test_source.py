@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from conformance.cli.commands import main
-from conformance.cli.options import absolute
+from conformance.cli.option_values import absolute
 
 COMPILED = str(Path(__file__).parents[2] / "adapters" / "compiled")
 CLAUSE = "A42-RING-05"

@@ -1,0 +1,172 @@
+"""Commands about this machine, adapters and the suite itself: doctor, new-client, mutants, test."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import cloup
+
+from client_under_test import built_in, prepare
+from client_under_test.environments import kept
+from client_under_test.environments.toolchain import look
+from conformance.cli.failures import Failure, client_trouble, require_machine
+from conformance.cli.invocation import program
+from conformance.cli.lookup import catalogue, found_client, known_clause
+from conformance.cli.options import (
+    MUTANTS,
+    OUT,
+    examples,
+    with_options,
+)
+from conformance.reporting.report import Exit
+from conformance.reporting.stdout import Screen, echo
+from conformance.runner.terminal_escape import LONGEST
+from conformance.runner.workers import forked
+
+
+@cloup.command(epilog=examples("doctor", "doctor ./my-adapter"))
+@cloup.argument("client", required=False)
+def doctor(client: str | None) -> int:
+    """Check toolchains, or an adapter against the contract.
+
+    Without CLIENT, print what this machine supports, which scenarios it skips, and the toolchains
+    of all clients. With CLIENT, check its adapter without any xDS.
+    """
+    import asyncio  # noqa: PLC0415
+
+    from client_under_test.doctor import BackendFailed, examine, is_healthy  # noqa: PLC0415
+    from conformance.reporting.live import patience  # noqa: PLC0415
+    from conformance.reporting.toolchains import toolchain_lines  # noqa: PLC0415
+    from conformance.runner.files import scratch  # noqa: PLC0415
+
+    if client is None:
+        from conformance.cli import machine_report  # noqa: PLC0415
+
+        for line in machine_report.lines(machine_report.survey()):
+            echo(line)
+        echo("Clients:")
+    with client_trouble():
+        there = [found_client(name) for name in (built_in() if client is None else [client])]
+        lacks = False
+        for entry in there:
+            tools = [look(tool) for tool in entry.manifest.tools]
+            lacks |= any(tool.is_missing for tool in tools)
+            for line in toolchain_lines(entry, tools, kept(entry)):
+                echo(line)
+        if client is None:
+            return int(Exit.BAD_INPUT if lacks else Exit.CONFORMS)
+        (found,) = there
+        with patience(Screen(), f"making what {found} needs"):
+            prepared = prepare(found)
+        require_machine(jobs=1)
+        with scratch() as folder:
+            try:
+                healthy = is_healthy(asyncio.run(examine(prepared, folder=folder, say=echo)))
+            except BackendFailed as failed:
+                raise Failure(str(failed), Exit.SUITE_TROUBLE) from None
+    if healthy:
+        echo(f"next: {program()} run {shlex.quote(client)} --scenario 'ring.*'")
+    return int(Exit.CONFORMS if healthy else Exit.ADAPTER_TROUBLE)
+
+
+@cloup.command("new-client", epilog=examples("new-client", "new-client go ./my-adapter"))
+@cloup.argument("language", metavar="LANG", required=False)
+@cloup.argument("folder", metavar="DIR", type=Path, required=False)
+def new_client(language: str | None, folder: Path | None) -> None:
+    """Create an adapter skeleton.
+
+    Writes an adapter in LANG, which may be any language, into DIR. Without LANG, list the languages
+    whose skeleton has a program that starts.
+    """
+    from client_under_test import scaffold  # noqa: PLC0415
+
+    *with_program, _ = scaffold.languages()
+    if language is None:
+        echo("\n".join(with_program))
+        echo("For any other language, the skeleton has a manifest, the contract and a README.")
+        return
+    if folder is None:
+        raise click.UsageError("Missing argument 'DIR': the folder for the skeleton")
+    if len(language) > LONGEST:
+        raise click.UsageError(f"{language} is not the name of a language")
+    with client_trouble():
+        files = scaffold.write(language, folder)
+    echo(f"{folder} has {', '.join(map(str, files))}")
+    if language not in with_program:
+        named = ", ".join(with_program)
+        echo(f"It has no program: only the skeletons for {named} have one.")
+    echo(f"Next: {program()} doctor {shlex.quote(str(folder))}")
+
+
+@cloup.command(epilog=examples("mutants --clause A42-RING-13", "mutants --area a42/ring"))
+@with_options(MUTANTS)
+def mutants(**options: Any) -> int:
+    """Break the reference client; scenarios must notice.
+
+    Each mutant is the reference client with one rule replaced. A mutant that no scenario of its
+    clause notices has survived, and the command exits with 1.
+    """
+    with forked() as worker:
+        from conformance.cli.run_mutants import MutantOptions, run_mutants  # noqa: PLC0415
+
+        known = catalogue()
+        for clause in options["clauses"]:
+            known_clause(known, clause)
+        return int(run_mutants(MutantOptions(worker=worker, **options), known, Screen()))
+
+
+@cloup.command(
+    context_settings={"ignore_unknown_options": True},
+    epilog=examples("test", "test tests/conformance/spec/oracles -k census", "test --slow"),
+)
+@cloup.option(
+    "--slow",
+    is_flag=True,
+    help="Also run slow tests, and try more examples of each property.",
+)
+@cloup.option("--mutants", "with_mutants", is_flag=True, help="Run `xdspec mutants` afterwards.")
+@cloup.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def test(
+    context: click.Context, arguments: tuple[str, ...], *, slow: bool, with_mutants: bool
+) -> int:
+    """Run the project's own tests.
+
+    ARGUMENTS go to pytest. Slow tests run with --slow, with -m slow, or if you name them or their
+    file.
+    """
+    from conformance.runner.jobs import default_jobs  # noqa: PLC0415
+
+    root = Path(__file__).resolve().parents[2]
+    folder = next(
+        (root / name for name in ("tests", "xdspec_tests") if (root / name).is_dir()), None
+    )
+    if folder is None:
+        raise Failure("the tests are not installed: use a checkout, or the wheel")
+    named = [Path.cwd() / argument.partition("::")[0] for argument in arguments]
+    # Workers would run no test of such a file, and not say why.
+    if missing := [path for path in named if path.suffix == ".py" and not path.exists()]:
+        raise Failure(f"there is no file {missing[0]}")
+    is_named = any(path.exists() for path in named)
+    places = () if is_named else (str(folder),)
+    # What is named is looked at in one process.
+    at_once = () if is_named else ("-n", str(default_jobs()), "--dist", "loadgroup")
+    options = (*at_once, "--slow") if slow else at_once
+    command = [sys.executable, "-m", "pytest", *options, *arguments, *places]
+    if folder.name != "tests":  # a wheel has no pyproject.toml beside the tests
+        command += ["--import-mode=importlib", "-p", "no:cacheprovider", "-o", "asyncio_mode=auto"]
+        for scope in ("fixture", "test"):
+            command += ["-o", f"asyncio_default_{scope}_loop_scope=session"]
+    code = subprocess.run(command, check=False, cwd=folder.parent).returncode
+    if code == 0 and with_mutants:
+        code = int(
+            context.invoke(
+                mutants, clauses=(), areas=(), names=(), jobs=None, json_path=None, out=OUT
+            )
+        )
+    return code
