@@ -164,6 +164,13 @@ BACKOFFS = 15.0
 """The longest sum of a client's backoffs that a scenario waits for. Those of gRPC's document are
 7.9 s at their longest; if a client has longer ones, the scenario observes fewer of them."""
 
+KNOWN_CAUSE = 1.0 * SCALE
+"""From the last resource that names others until a client has had its time to request them, if it
+has not requested such resources in any scenario so far. It takes some milliseconds."""
+
+CONFIRMED_CAUSE = 15.0 * SCALE
+"""KNOWN_CAUSE for a scenario that confirms the cause: longer than its requests may take."""
+
 HELD = 0.5
 """Deadline of a call that should wait: ten times what a loaded client takes to fail or to serve it.
 One that is too short can only miss a fault, as a call that waits runs into any deadline."""

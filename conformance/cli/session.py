@@ -361,6 +361,9 @@ class Session:
             keep_evidence=self._options.keep_evidence,
             fast=self._options.fast,
             isolated=self._options.isolated,
+            known_failures=tuple(
+                scenario for entry in self._known(subject.prepared) for scenario in entry.scenarios
+            ),
             repeat=self._again(subject.prepared),
             selection=self._options.selection(),
         )

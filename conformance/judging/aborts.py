@@ -21,6 +21,21 @@ class ResourceRejected(Exception):
         self.cause = cause
 
 
+class CauseIsKnown(Exception):
+    """The client did what kept other scenarios of this run waiting to their ends.
+
+    Args:
+        what: a description of what happened.
+        cause: what the scenarios have in common.
+    """
+
+    def __init__(self, what: str, cause: Cause) -> None:
+        super().__init__(
+            f"{what}. Other scenarios waited to their ends for that, so this one ended early"
+        )
+        self.cause = cause
+
+
 class NoAckOrNack(Exception):
     """The client sent neither ACK nor NACK in time, although it requested the resource."""
 

@@ -15,8 +15,8 @@ from collections.abc import Collection, Iterable, Sequence
 import msgspec
 
 from client_under_test.contract.exceptions import ClientCrashed, ClientExited, signal_name
-from conformance.judging.evidence import Record
-from conformance.judging.verdicts import Cause, Verdict, blocked
+from conformance.judging.evidence import Record, decisions_of
+from conformance.judging.verdicts import Cause, Reason, Verdict, blocked
 from conformance.spec.catalogue import Catalogue, Strength, edition_for
 
 VARIES = re.compile(
@@ -77,6 +77,37 @@ def once_each(records: Sequence[Record], catalogue: Catalogue) -> tuple[Record, 
     return tuple(_resting(_with(record, blockers), catalogue) for record in records)
 
 
+def attributed(
+    records: Iterable[Record], known: Collection[Cause], catalogue: Catalogue
+) -> tuple[Record, ...]:
+    """Return the records, with the cause of each scenario that waited to its end, if it is known.
+
+    A cause that is not known is left out.
+
+    Only the end of a scenario has a cause: what it compared keeps its verdict.
+
+    Args:
+        records: of a run.
+        known: causes that several scenarios confirmed and none refuted.
+        catalogue: the clauses.
+    """
+    return tuple(_attributed(record, known, catalogue) for record in records)
+
+
+def _attributed(record: Record, known: Collection[Cause], catalogue: Catalogue) -> Record:
+    trouble = record.trouble
+    ignores = tuple(cause for cause in record.ignores if cause in known)
+    record = msgspec.structs.replace(record, ignores=ignores)
+    if trouble is None or not ignores or trouble.cause is not None:
+        return record
+    if trouble.verdict is not Verdict.FAIL or trouble.reason not in {Reason.DEVIATES, Reason.HUNG}:
+        return record
+    found = msgspec.structs.replace(
+        record, trouble=msgspec.structs.replace(trouble, cause=ignores[0], excusable=False)
+    )
+    return msgspec.structs.replace(found, decisions=decisions_of(found, catalogue))
+
+
 def left_open(records: Iterable[Record]) -> tuple[Record, ...]:
     """Return the records of a part of a run without failures that another part may report.
 
@@ -109,8 +140,20 @@ def _is_one(cause: Cause, ended: int, asked: int) -> bool:
 def _blocker(cause: Cause, several: Iterable[Record], catalogue: Catalogue) -> str | None:
     """Return the clause that fails for a cause: the first about it, or else the first of all.
 
-    None where no MUST that the client states would fail: then nothing is blocked.
+    A scenario that ended early names it only if no scenario that waited to its end does. None where
+    no MUST that the client states would fail: then nothing is blocked.
     """
+    several = [*several]
+    waited = [record for record in several if not ended_early(record)]
+    return _first_failed(cause, waited, catalogue) or _first_failed(cause, several, catalogue)
+
+
+def ended_early(record: Record) -> bool:
+    """Return whether a scenario did not wait to its end, since the cause was known."""
+    return record.trouble is not None and record.trouble.early
+
+
+def _first_failed(cause: Cause, several: Iterable[Record], catalogue: Catalogue) -> str | None:
     places = {clause.id: place for place, clause in enumerate(catalogue)}
     failed = {
         decision.clause

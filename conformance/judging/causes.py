@@ -14,6 +14,7 @@ from client_under_test.contract.exceptions import (
 from conformance import timing
 from conformance.judging import blocking
 from conformance.judging.aborts import (
+    CauseIsKnown,
     HostNamesIgnored,
     NeverConnected,
     NoAckOrNack,
@@ -41,6 +42,7 @@ KNOWN: tuple[tuple[type[BaseException], Verdict, Reason], ...] = (
     (PreconditionTimeout, Verdict.FAIL, Reason.DEVIATES),
     (WrongOutcome, Verdict.FAIL, Reason.DEVIATES),
     (ResourceRejected, Verdict.FAIL, Reason.DEVIATES),
+    (CauseIsKnown, Verdict.FAIL, Reason.DEVIATES),
     (SuiteTimeout, Verdict.ERROR, Reason.SUITE),
     (ConversationFailed, Verdict.ERROR, Reason.ADAPTER),
     (NeverConnected, Verdict.ERROR, Reason.ADAPTER),
@@ -93,7 +95,7 @@ def of(
         if excuse:
             late = f"{what}; but {excuse}, so there is no verdict"
             return Trouble(verdict=Verdict.ERROR, reason=Reason.TIMING, what=late)
-    cause = error.cause if isinstance(error, ResourceRejected) else None
+    cause = error.cause if isinstance(error, ResourceRejected | CauseIsKnown) else None
     if nothing_seen:
         cause = cause or blocking.death(error)
     for kind, verdict, reason in KNOWN:
@@ -105,6 +107,7 @@ def of(
                 what=what,
                 excusable=is_late,
                 cause=cause,
+                early=isinstance(error, CauseIsKnown),
                 expectation=getattr(error, "expectation", ""),
             )
     what = f"{type(error).__name__}: {error}"

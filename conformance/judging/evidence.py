@@ -62,6 +62,9 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True):
     """True for a failure that lateness alone can cause in a conforming client."""
     cause: Cause | None = None
     """The cause, if it may have ended other scenarios too."""
+    early: bool = False
+    """True if the scenario did not wait for its own deadline, since the cause was known. Such a
+    trouble blocks clauses and fails none."""
     at: str = ""
     """The clause that a scenario had reached, if it takes its clauses in turn."""
     expectation: str = ""
@@ -89,6 +92,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     """The seconds that the client waited for a processor, if the scenario failed."""
     checks: tuple[Check, ...] = ()
     trouble: Trouble | None = None
+    ignores: tuple[Cause, ...] = ()
+    """What the client did not do up to the end, though the scenario waited: kinds of references
+    between resources that it did not follow."""
     untimed: tuple[str, ...] = ()
     """Clauses on a timer that was shortened for the client, or is not waited for."""
     unasked: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import date
 
 from client_under_test import Identity
-from conformance.judging.blocking import left_open, once_each
+from conformance.judging.blocking import ended_early, left_open, once_each
 from conformance.judging.evidence import Record
 from conformance.judging.ring_keys import RingKeys
 from conformance.judging.verdicts import (
@@ -123,4 +123,19 @@ def _scenario(record: Record) -> Scenario:
         shared_process=record.shared_process,
         earlier=record.earlier if verdict in BAD or record.in_shared_process else (),
         in_shared_process=record.in_shared_process,
+        cause=_cause_of(record),
+        ended_early=ended_early(record),
     )
+
+
+def _cause_of(record: Record) -> str:
+    """Return the cause of a scenario's end as a statement about the client."""
+    cause = record.trouble.cause if record.trouble else None
+    if cause is None:
+        return record.ignores[0].words if record.ignores else ""
+    if not cause.resource:
+        return f"the client ended by itself: {cause.words}"
+    if cause.words.startswith("the client "):
+        return cause.words
+    why = cause.words.removeprefix("…: ") or "no reason given"
+    return f"the client rejects a {cause.resource} resource: {why}"

@@ -11,6 +11,7 @@ from rich.markup import escape
 from conformance.judging.process_comparison import described
 from conformance.judging.verdicts import ClauseResult, Reason, Verdict
 from conformance.reporting import report
+from conformance.reporting.cause_texts import cause_lines
 from conformance.reporting.failure_groups import listed
 from conformance.reporting.failure_texts import advice, failures
 from conformance.reporting.outcome import counted, outcome
@@ -48,6 +49,8 @@ def show(
     """
     if not brief:
         _print(console, f"\n[bold]{escape(run.title)}[/]")
+    causes = [*cause_lines(run, catalogue)]
+    _print(console, *([""] if causes else []), *(escape(f"  {block(text)}") for text in causes))
     if verbose:
         _print(console, *map(block, _clause_lines(run, catalogue)))
     found = (

@@ -89,6 +89,11 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     """The scenarios that had used that process before, if this one failed there."""
     in_shared_process: tuple[Decision, ...] = ()
     """What it had decided there, if a process of its own led to another result."""
+    cause: str = ""
+    """What ended the scenario before it compared anything, or kept it waiting, if other
+    scenarios may share the cause."""
+    ended_early: bool = False
+    """True if it did not wait to its end, since the run knew the cause."""
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import msgspec
 import pytest
 from xdist.remote import Producer
 from xdist.workermanage import WorkerController
 
+from conformance.judging.blocking import attributed, once_each
 from conformance.judging.evidence import Record
-from conformance.judging.verdicts import Cause
+from conformance.judging.verdicts import Cause, Verdict
 from conformance.runner.evidence_files import write_comparison
 from conformance.runner.plugin.recording import PROPERTY
 from conformance.runner.progress import Known, Progress, nobody_knows
@@ -28,6 +29,7 @@ from conformance.runner.retry import (
 )
 from conformance.runner.scheduling import Overlapping, Waiting
 from conformance.runner.selection import Ident
+from conformance.spec.catalogue import Catalogue
 
 
 class Collector:
@@ -47,6 +49,7 @@ class Collector:
         self._trusted: set[Cause] = set()
         self._doubted: set[Cause] = set()
         self._repeated: set[Ident] = set()
+        self._waited: set[Ident] = set()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Producer) -> Overlapping:
@@ -61,6 +64,36 @@ class Collector:
         """
         started: subprocess.Popen[bytes] = node.gateway._io.popen  # noqa: SLF001 - nobody gives it away
         threading.Thread(target=started.wait, daemon=True).start()
+
+    def take_early(self, refuted: Collection[Cause], catalogue: Catalogue) -> dict[Ident, Record]:
+        """Give away the records of scenarios that ended early and must run to their ends.
+
+        An early end blocks clauses, and fails none: so a scenario runs again if a clause would fail
+        by it alone, or if its cause was refuted after it had ended.
+        """
+        failing = {
+            ident(record)
+            for record in once_each(self.records, catalogue)
+            if any(decision.verdict is Verdict.FAIL for decision in record.decisions)
+        }
+
+        def is_meant(record: Record) -> bool:
+            if record.trouble is None or not record.trouble.early or ident(record) in self._waited:
+                return False
+            return record.trouble.cause in refuted or ident(record) in failing
+
+        taken = self._take(is_meant)
+        self._waited |= taken.keys()
+        return taken
+
+    def keep(self, earlier: Mapping[Ident, Record]) -> None:
+        """Keep the earlier record of each scenario that left none when it ran again."""
+        again = {ident(record) for record in self.records}
+        self.records += [record for name, record in earlier.items() if name not in again]
+
+    def attribute(self, known: Collection[Cause], catalogue: Catalogue) -> None:
+        """Name the known cause of each scenario that waited to its end."""
+        self.records = [*attributed(self.records, known, catalogue)]
 
     def take_unconfirmed(self) -> dict[Ident, Record]:
         """Give away the records of failures that must be seen in an own process of the client."""

@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from conformance import timing
+from conformance.judging.blocking import ended_early
 from conformance.judging.evidence import Record
 from conformance.judging.verdicts import BAD, Cause, Reason, Verdict
 from conformance.runner.progress import Known
@@ -26,11 +27,15 @@ def is_unconfirmed(record: Record, known: Known) -> bool:
 
     What another scenario has left in the process may be why it failed.
     """
-    return record.shared_process and any(
-        decision.verdict in BAD
-        and decision.reason not in NOT_ABOUT_THE_CLIENT
-        and not known(record.scenario, decision)
-        for decision in record.decisions
+    return (
+        record.shared_process
+        and not ended_early(record)
+        and any(
+            decision.verdict in BAD
+            and decision.reason not in NOT_ABOUT_THE_CLIENT
+            and not known(record.scenario, decision)
+            for decision in record.decisions
+        )
     )
 
 

@@ -18,11 +18,13 @@ from conformance.runner.collection import arguments, collect, isolated
 from conformance.runner.collector import Collector
 from conformance.runner.files import scratch
 from conformance.runner.interruption import last_words
+from conformance.runner.known_causes import KnownCauses
 from conformance.runner.progress import Known, Progress, nobody_knows
 from conformance.runner.retry import MORE, ident
 from conformance.runner.scheduling import MOST_WAITING, waiting_of
 from conformance.runner.selection import Ident, Selection
 from conformance.runner.settings import Settings
+from conformance.spec.catalogue import load
 
 
 class Ran(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,12 +106,14 @@ def run(
         planned += len(chosen)
         progress.planned(planned)
         selection = Selection(exactly=tuple(chosen))
-        again = msgspec.structs.replace(settings, selection=selection, isolated=True)
+        again = msgspec.structs.replace(settings, selection=selection, isolated=True, all_wait=True)
         through(again, processes, folder)
 
     with last_words(lambda: interrupted(so_far())), scratch() as folder:
         through(settings, working + waiting.workers, folder)
-        _repeat_failures(collector, partial(repeat, folder), working + waiting.workers)
+        most = working + waiting.workers
+        _repeat_early(collector, partial(repeat, folder), most, KnownCauses(folder))
+        _repeat_failures(collector, partial(repeat, folder), most)
         if jobs > 1 and (doubtful := collector.take_doubtful()):
             repeat(folder, doubtful, 1)
             collector.tell_of(doubtful)
@@ -118,6 +122,28 @@ def run(
             left = f"{len(ran.records)} of {len(found)} scenarios came to their end"
             ran = msgspec.structs.replace(ran, troubles=(*ran.troubles, left))
         return ran
+
+
+def _repeat_early(
+    collector: Collector,
+    repeat: Callable[[Mapping[Ident, Record], int], None],
+    most: int,
+    causes: KnownCauses,
+) -> None:
+    """Run scenarios to their ends whose early end is not good enough.
+
+    Args:
+        collector: has the records.
+        repeat: runs these scenarios again, with this number of workers.
+        most: the number of workers at most.
+        causes: what the run has learned.
+    """
+    catalogue = load()
+    collector.attribute(causes.known(), catalogue)
+    while early := collector.take_early(causes.refuted(), catalogue):
+        repeat(early, min(most, len(early)))
+        collector.keep(early)
+        collector.attribute(causes.known(), catalogue)
 
 
 def _repeat_failures(

@@ -35,6 +35,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """True if clients' timers are shortened where they have a knob for it."""
     isolated: bool = False
     """Set if each scenario gets a process of the client that no other scenario uses."""
+    all_wait: bool = False
+    """Set if no scenario ends early, although the cause of its failure is known in this run."""
+    known_failures: tuple[str, ...] = ()
+    """Scenarios in which the baseline expects a failure: they never end early."""
     repeat: str = ""
     """The beginning of the command that runs one scenario again. It omits the values of `--env`,
     since evidence is shared. Empty if no such command is known."""

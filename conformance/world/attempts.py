@@ -229,9 +229,8 @@ class AttemptWatch:
                 left = timing.PACE if meanwhile else deadline - time.monotonic()
                 if meanwhile:
                     await self._calls.make(meanwhile)
-                await waits.watched(
-                    ledger.wait_attempts(lambda _: True, since=known, deadline=left)
-                )
+                more = ledger.wait_attempts(lambda _: True, since=known, deadline=left)
+                await self._control.unless_refused(waits.watched(more))
             known = len(ledger.attempts)
             return self.seen(*endpoints, since=since)
 

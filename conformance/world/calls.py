@@ -88,13 +88,21 @@ class CallMaker:
         """Return the calls made after the first `count`."""
         return Calls(self.made[count:])
 
-    async def unless_refused(self, waiting: Coroutine[Any, Any, _T]) -> _T:
-        """Return the awaited result unless the client rejects the first configuration.
+    async def unless_refused(
+        self, waiting: Coroutine[Any, Any, _T], planned: Sequence[PlannedCall]
+    ) -> _T:
+        """Return the awaited result of calls, unless it is clear that they cannot be served.
 
         Raises:
-            ClientRefused: it NACKed one of those resources.
+            ClientRefused: the client NACKed the first configuration.
+            CauseIsKnown: a cause that is known in this run prevents it.
         """
-        return await self._control.unless_refused(waiting)
+
+        def roots() -> frozenset[str]:
+            used = (self._control.targets(call.path, call.metadata) for call in planned)
+            return frozenset[str]().union(*used)
+
+        return await self._control.unless_refused(waiting, roots=roots)
 
     async def make(
         self,

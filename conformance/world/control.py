@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import itertools
 import math
-from collections.abc import Coroutine, Sequence
-from typing import Any, TypeVar
+import time
+from collections.abc import Callable, Collection, Coroutine, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 from grpc import StatusCode
 
 from conformance import timing
 from conformance.judging import blocking
-from conformance.judging.aborts import NoAckOrNack, PreconditionTimeout, ResourceRejected
+from conformance.judging.aborts import (
+    CauseIsKnown,
+    NoAckOrNack,
+    PreconditionTimeout,
+    ResourceRejected,
+)
 from conformance.judging.expectations import Expectation, MatchesRing, fits
 from conformance.judging.observations import Answer, SubscriptionRequest, Subscriptions
+from conformance.judging.verdicts import Cause
 from conformance.world import waits
-from conformance.xds_config import dialect
+from conformance.xds_config import dialect, references
 from conformance.xds_config.clusters import Aggregate
 from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.policies import RoundRobin
+from conformance.xds_config.references import NO_LOAD_STREAM, Ignored
 from conformance.xds_config.routes import CLUSTER
 from conformance.xds_config.subscriptions import subscriptions
 from fake_control_plane import (
@@ -39,6 +48,25 @@ from fake_control_plane import (
 
 _T = TypeVar("_T")
 
+_ORDER = (Kind.LISTENER, Kind.ROUTE, Kind.CLUSTER, Kind.ENDPOINTS)
+"""Each kind leads to the next one."""
+
+
+def _nothing() -> frozenset[Cause]:
+    return frozenset()
+
+
+class EarlyEnd(NamedTuple):
+    """When a scenario ends early, as the cause of its failure is known."""
+
+    known: Callable[[], frozenset[Cause]] = _nothing
+    """Returns the causes that are known in this run."""
+    after: float = timing.KNOWN_CAUSE
+    """Seconds that the client has, after the resource that it ignores was sent."""
+
+
+NEVER: Final = EarlyEnd()
+
 
 class Control:
     """Serves to the client, and hears its ACKs and NACKs.
@@ -46,15 +74,23 @@ class Control:
     Args:
         plane: the control plane.
         spoken: the client's dialect of xDS, as its manifest has it.
+        early_end: when the scenario does not wait to the end.
     """
 
-    def __init__(self, plane: ControlPlane, spoken: str | None) -> None:
+    def __init__(
+        self,
+        plane: ControlPlane,
+        spoken: str | None,
+        early_end: EarlyEnd = NEVER,
+    ) -> None:
         self._plane = plane
+        self._early_end = early_end
         self._asks_by_name = dialect.asks_by_name(spoken)
         self._asks_for_all = dialect.asks_for_all(spoken)
         self.history: list[str] = []
         """What was served, one after the other, in words."""
         self._served: XdsConfig | None = None
+        self._all_served: list[XdsConfig] = []
         self._before: XdsConfig | None = None
         """What was served before the present, which the client may not have left yet."""
         self._first: Push | None = None
@@ -84,6 +120,7 @@ class Control:
         """
         self._before = before = self._served
         self._served = served
+        self._all_served.append(served)
         self.history.append(told or str(served))
         self._ask_for_load(before, served)
         if before is None:
@@ -185,8 +222,12 @@ class Control:
             ClientSilent: none came in time.
             ClientStuck: there was nothing to answer, as it asks for nothing of what was pushed.
         """
+        waiting = self._plane.transcript.answered(push, kind, deadline=deadline)
         try:
-            request = await self._plane.transcript.answered(push, kind, deadline=deadline)
+            request = await self._unless_known(
+                waiting,
+                lambda met: _is_above(met, kind) and self._stays_away_from(push, kind),
+            )
         except DeadlinePassed as passed:
             if self._stays_away_from(push, kind):
                 what = f"the client requests none of the pushed resources: {passed}"
@@ -274,7 +315,8 @@ class Control:
                 refer to these.
         """
         try:
-            await self._asking(kind, count, within=within)
+            asking = self._asking(kind, count, within=within)
+            await self._unless_known(asking, lambda met: _is_above(met, kind))
         except DeadlinePassed as passed:
             raise PreconditionTimeout(str(passed)) from None
 
@@ -336,18 +378,35 @@ class Control:
             raise PreconditionTimeout(str(passed)) from None
         return last
 
-    async def unless_refused(self, waiting: Coroutine[Any, Any, _T]) -> _T:
+    async def unless_refused(
+        self,
+        waiting: Coroutine[Any, Any, _T],
+        *,
+        roots: Callable[[], Collection[str]] = frozenset,
+    ) -> _T:
         """Return the awaited result unless the client rejects the first configuration.
 
         The suite does not wait for its ACKs: a client need not subscribe before it has calls.
 
+        Args:
+            waiting: the wait, for something to which requests lead.
+            roots: returns the clusters of routes that the requests use; none: any.
+
         Raises:
             ClientRefused: it NACKed one of those resources.
+            CauseIsKnown: the client ignores references, as in earlier scenarios, without which no
+                request can be served.
         """
         first = self._first
+
+        @functools.cache
+        def used() -> frozenset[str]:
+            return frozenset(roots()) or self._all_targets()
+
+        unhindered = self._unless_known(waiting, lambda met: bool(used()) and met.roots >= used())
         if first is None:
-            return await waiting
-        waited = asyncio.create_task(waiting)
+            return await unhindered
+        waited = asyncio.create_task(unhindered)
         nacked = {
             asyncio.create_task(self._plane.transcript.nacked(first, kind, deadline=math.inf)): kind
             for kind in first.versions
@@ -362,6 +421,84 @@ class Control:
             for task in (waited, *nacked):
                 task.cancel()
             await asyncio.gather(waited, *nacked, return_exceptions=True)
+
+    async def unless_no_load_stream(self, waiting: Coroutine[Any, Any, _T]) -> _T:
+        """Return the awaited result, unless the client never opens a stream for load reports.
+
+        Raises:
+            CauseIsKnown: it opened none in earlier scenarios either.
+        """
+        return await self._unless_known(waiting, lambda met: met.cause == NO_LOAD_STREAM)
+
+    def ignored(self) -> tuple[Ignored, ...]:
+        """Return the kinds of references that the client ignores in what is served now."""
+        if self._served is None:
+            return ()
+        return references.ignored(self._served, self._plane.transcript.events)
+
+    def followed(self, *, before: float) -> frozenset[Cause]:
+        """Return the causes of `ignored` that this client refutes here.
+
+        Args:
+            before: only resources sent before this moment count, by the suite's monotonic clock.
+        """
+        if self._served is None:
+            return frozenset()
+        events, earlier = self._plane.transcript.events, self._all_served[:-1]
+        return references.followed(self._served, events, before=before, earlier=earlier)
+
+    def changed_clusters(self) -> frozenset[str]:
+        """Return the clusters whose type of discovery has changed in this scenario."""
+        return references.changed_clusters(self._all_served)
+
+    def _all_targets(self) -> frozenset[str]:
+        routes = self._served.routes if self._served else ()
+        return frozenset(name for route in routes for name in route.targets())
+
+    def targets(self, path: str, metadata: Sequence[tuple[str, str | bytes]]) -> frozenset[str]:
+        """Return the clusters to which a call may be routed by what is served now."""
+        return references.target_of(self._served, path, metadata) if self._served else frozenset()
+
+    async def _unless_known(
+        self, waiting: Coroutine[Any, Any, _T], is_meant: Callable[[Ignored], bool]
+    ) -> _T:
+        """Return the awaited result, unless a cause that is known in this run prevents it.
+
+        Args:
+            waiting: the wait.
+            is_meant: whether the result cannot come if the client ignores this.
+
+        Raises:
+            CauseIsKnown: a known cause prevents it.
+        """
+        known = self._early_end.known()
+        if not known:
+            return await waiting
+        waited = asyncio.create_task(waiting)
+        met = asyncio.create_task(self._met(known, is_meant))
+        try:
+            await asyncio.wait([waited, met], return_when=asyncio.FIRST_COMPLETED)
+            if waited.done():
+                return await waited
+            found = met.result()
+            raise CauseIsKnown(str(found), found.cause)
+        finally:
+            for task in (waited, met):
+                task.cancel()
+            await asyncio.gather(waited, met, return_exceptions=True)
+
+    async def _met(self, known: Collection[Cause], is_meant: Callable[[Ignored], bool]) -> Ignored:
+        """Return what the client ignores, once it has had its time to do otherwise."""
+        while True:
+            mark = self.mark
+            met = (each for each in self.ignored() if each.cause in known and is_meant(each))
+            found = next(met, None)
+            left = math.inf
+            if found is not None:
+                left = found.since + self._early_end.after - time.monotonic()
+            more = self._plane.transcript.wait(lambda _: True, deadline=left, since=mark)
+            if not await waits.came(more, is_noted=False) and found is not None:
+                return found
 
     def ring_before(self) -> MatchesRing | None:
         """Return the expectation for the ring of the previous configuration, if it had one."""
@@ -396,6 +533,11 @@ class Control:
         known = before.reported_clusters() if before else ()
         if wanted != known and self._asks_by_name:
             self._plane.script.loads.name(wanted)
+
+
+def _is_above(met: Ignored, kind: Kind) -> bool:
+    """Return whether the client requests none of a kind that is this one, or leads to it."""
+    return met.kind is not None and _ORDER.index(met.kind) <= _ORDER.index(kind)
 
 
 def outdated_requests(events: Sequence[Event]) -> frozenset[int]:

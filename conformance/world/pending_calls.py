@@ -106,8 +106,10 @@ class Settles(Protocol):
     def tells_calls_apart(self) -> bool:
         """Return whether the client makes each call once, with metadata of its own."""
 
-    async def unless_refused(self, waiting: Coroutine[Any, Any, _T]) -> _T:
-        """Return the awaited result unless the client rejects the first configuration."""
+    async def unless_refused(
+        self, waiting: Coroutine[Any, Any, _T], planned: Sequence[PlannedCall]
+    ) -> _T:
+        """Return the awaited result of calls, unless it is clear that they cannot be served."""
 
     async def settle(
         self,
@@ -163,7 +165,7 @@ class PendingCalls:
             ClientLied: the client's report and the backends' rows contradict each other.
             ConversationFailed: the client died, hung or babbled.
         """
-        outcomes = await self._calls.unless_refused(self._ended())
+        outcomes = await self._calls.unless_refused(self._ended(), self._planned)
         calls = await self._calls.settle(self._channel, self._planned, outcomes, self._since)
         self._is_settled = True
         return calls
@@ -177,7 +179,8 @@ class PendingCalls:
             ClientLied: the client's word and the backends' rows contradict each other.
             ConversationFailed: the client died or babbled.
         """
-        await self._calls.unless_refused(waits.watched(self._batch.begun(deadline=timing.CALL)))
+        begun = waits.watched(self._batch.begun(deadline=timing.CALL))
+        await self._calls.unless_refused(begun, self._planned)
         outcomes, opened = self._batch.outcomes, self._batch.opened_streams
         return await self._calls.settle(
             self._channel, self._planned, outcomes, self._since, opened=opened

@@ -43,14 +43,23 @@ PASSED: Final = collections.deque[Passed](maxlen=1000)
 process runs one scenario at a time. Older entries have no reader."""
 
 
-async def came(waiting: Awaitable[object], *, within: float | None = None) -> bool:
-    """Wait until an event comes or its deadline (or `within`, s) passes; return whether it came."""
+async def came(
+    waiting: Awaitable[object], *, within: float | None = None, is_noted: bool = True
+) -> bool:
+    """Wait until an event comes or its deadline passes; return whether it came.
+
+    Args:
+        waiting: the wait for the event.
+        within: a deadline in seconds, if the wait has none.
+        is_noted: whether the evidence lists the deadline if it passes.
+    """
     began = time.monotonic()
     try:
         async with asyncio.timeout(within):
             await waiting
     except (DeadlinePassed, FleetDeadlinePassed, NotSeen, TimeoutError) as passed:
-        PASSED.append(Passed(began, time.monotonic(), f"{passed}"))
+        if is_noted:
+            PASSED.append(Passed(began, time.monotonic(), f"{passed}"))
         return False
     return True
 

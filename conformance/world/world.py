@@ -19,7 +19,7 @@ from conformance.world.calls import CONCURRENCY, UNARY, CallMaker, Headers
 from conformance.world.channels import Channels, ChannelStates
 from conformance.world.checks import Checks
 from conformance.world.clock import Clock
-from conformance.world.control import Control
+from conformance.world.control import NEVER, Control, EarlyEnd
 from conformance.world.endpoints import EndpointRegistry
 from conformance.world.header_values import ROUNDS, TURNS, HeaderValues
 from conformance.world.host_names import HostNames
@@ -52,9 +52,10 @@ class World:
         resolutions: how it resolves names again.
         soak: seconds that a soak takes.
         hands: by whose hands the client does what it is asked for, if not by its adapter's alone.
+        early_end: when the scenario does not wait to the end.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all but two by their names
         self,
         launched: LaunchedClient,
         fleet: Fleet,
@@ -66,6 +67,7 @@ class World:
         resolutions: timing.Resolutions = timing.RESOLUTIONS,
         soak: float = timing.SOAK,
         driver: CallDriver | None = None,
+        early_end: EarlyEnd = NEVER,
     ) -> None:
         self.plane = launched.plane
         self.process = launched.process
@@ -82,7 +84,7 @@ class World:
         self.values = HeaderValues(rng, client.ring_keys)
         self.channels = Channels(launched, driver)
         self.states = ChannelStates(self.channels, self.clock, driver)
-        self.control = Control(launched.plane, self.channels.manifest.dialect)
+        self.control = Control(launched.plane, self.channels.manifest.dialect, early_end)
         self.calls = CallMaker(
             self.channels, self.control, fleet, self.registry, self.clock, driver
         )

@@ -24,6 +24,7 @@ from conformance.judging.expectations import SendsNewestNonce, fits
 from conformance.judging.verdicts import BAD, Reason, Verdict
 from conformance.runner.evidence_files import ALONE, folder_name, write_exception, write_files
 from conformance.runner.interaction import Interaction
+from conformance.runner.known_causes import KnownCauses
 from conformance.runner.plugin.final_checks import final_checks
 from conformance.runner.plugin.items import (
     CATALOGUE,
@@ -35,6 +36,7 @@ from conformance.runner.plugin.items import (
     unasked,
     untimed,
 )
+from conformance.runner.plugin.learning import learn
 from conformance.runner.settings import Settings
 from conformance.world import World
 
@@ -47,6 +49,7 @@ async def finish(
     made: World,
     settings: Settings,
     interaction: Interaction | None,
+    known: KnownCauses,
     *,
     lasts: bool = False,
 ) -> bool:
@@ -57,6 +60,7 @@ async def finish(
         made: its world.
         settings: of the run.
         interaction: the session of interactive mode, which gives the user the world.
+        known: what the run has learned about the client.
         lasts: whether another scenario may use the client's process.
 
     Returns:
@@ -65,8 +69,11 @@ async def finish(
     is_by_hand = interaction is not None and interaction.driver is not None
     look = await final_checks(made, item.stash.get(TROUBLE, None))
     error, waited = look.error, look.starved
+    ignores = () if look.is_void else learn(item, made, error, known)
+    is_judged = not look.is_void and (look.trouble is None or look.trouble.early)
     told = facts_of(made) | {
-        "also": () if look.is_void or look.trouble else judge_nonces(item, made)
+        "ignores": ignores,
+        "also": judge_nonces(item, made) if is_judged else (),
     }
     checks = () if look.is_void else tuple(made.checks.checks)
     record = record_of(item, checks=checks, trouble=look.trouble, **told)

@@ -24,6 +24,7 @@ from conformance import timing
 from conformance.judging.declaration import Bootstrap, declaration_of, scenario_id
 from conformance.judging.evidence import Record
 from conformance.runner.interaction import interaction_of
+from conformance.runner.known_causes import KnownCauses
 from conformance.runner.plugin.items import (
     CATALOGUE,
     NEXT,
@@ -33,6 +34,7 @@ from conformance.runner.plugin.items import (
     resolves_soon,
     subject_of,
 )
+from conformance.runner.plugin.learning import early_end_of
 from conformance.runner.plugin.recording import finish, record_of
 from conformance.runner.settings import FAILOVER_KNOB
 from conformance.runner.targets import RESOLUTIONS_KNOB, Target
@@ -104,6 +106,7 @@ class Worlds:
 
     def __init__(self, scratch: str) -> None:
         self._scratch = Path(scratch)
+        self.known_causes = KnownCauses(self._scratch)
         self._fork_servers = ForkServers(
             self._scratch / f"{os.getpid()}-imports.stderr", deadline=timing.HELLO
         )
@@ -256,6 +259,7 @@ async def world(
         resolutions=timing.SOON_AGAIN if resolves_soon(item) else timing.RESOLUTIONS,
         soak=timing.FAST_SOAK if settings.fast else timing.SOAK,
         driver=driver,
+        early_end=early_end_of(item, worlds.known_causes),
     )
 
     def so_far() -> Record:
@@ -266,7 +270,7 @@ async def world(
             with made.clock.lateness:
                 yield made
             lasts = item.stash[NEXT] is not None and worlds.lasts(launched)
-            if await finish(item, made, settings, interaction, lasts=lasts):
+            if await finish(item, made, settings, interaction, worlds.known_causes, lasts=lasts):
                 worlds.keep(subject, launched, scenario_id(item))
     finally:
         await made.close()

@@ -86,7 +86,8 @@ async def reported(world: World, *expectations: LoadMatches | OfSums) -> Loads:
     def fits_one(_: object) -> bool:
         return any(fits(expectation, loads(world, expectation)) for expectation in expectations)
 
-    await waits.watched(world.plane.reported(fits_one, deadline=until_the_next(world)))
+    report = world.plane.reported(fits_one, deadline=until_the_next(world))
+    await world.control.unless_no_load_stream(waits.watched(report))
     return loads(world, expectations[0])
 
 
@@ -98,7 +99,7 @@ async def next_report(world: World) -> None:
     """
     known, within = len(world.plane.loads.rows), until_the_next(world)
     more = world.plane.reported(lambda said: len(said.rows) > known, deadline=within)
-    if not await waits.came(more):
+    if not await world.control.unless_no_load_stream(waits.came(more)):
         raise PreconditionTimeout(
             f"the client reported no load for {within:g} s, though it made requests"
         )
@@ -302,7 +303,8 @@ async def metrics(
     def fits_one(_: object) -> bool:
         return any(fits(expectation, _told_since(world, since)) for expectation in expected)
 
-    await waits.watched(world.plane.reported(fits_one, deadline=until_the_next(world)))
+    report = world.plane.reported(fits_one, deadline=until_the_next(world))
+    await world.control.unless_no_load_stream(waits.watched(report))
     return _told_since(world, since)
 
 

@@ -57,11 +57,10 @@ def load_reports(
 
 async def load_stream(world: World) -> None:
     """Wait until a load stream has started, or time is up; a verdict follows in both cases."""
-    await waits.watched(
-        world.plane.transcript.wait(
-            lambda event: isinstance(event, LoadRequest), deadline=timing.EVENT
-        )
+    begins = world.plane.transcript.wait(
+        lambda event: isinstance(event, LoadRequest), deadline=timing.EVENT
     )
+    await world.control.unless_no_load_stream(waits.watched(begins))
 
 
 async def next_reports(
@@ -94,7 +93,8 @@ async def _reports(
 
     asked = world.plane.script.loads.asked_for
     within = timing.REPORTED + count * (asked.interval if asked else 0.0)
-    await waits.watched(world.plane.transcript.wait(enough, deadline=within, since=since))
+    reports = world.plane.transcript.wait(enough, deadline=within, since=since)
+    await world.control.unless_no_load_stream(waits.watched(reports))
     return tuple(told)
 
 

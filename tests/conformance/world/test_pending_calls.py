@@ -28,7 +28,7 @@ class Late:
     async def finished(self, *, deadline: float) -> None:
         raise ClientHung(f"not within {deadline:g} s", hello_said=True, stderr_tail="")
 
-    async def unless_refused(self, waiting: Coroutine[Any, Any, Any]) -> Any:
+    async def unless_refused(self, waiting: Coroutine[Any, Any, Any], _: object) -> Any:
         return await waiting
 
 
