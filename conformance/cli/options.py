@@ -256,7 +256,7 @@ EXPLORE = (
     option(
         "--only",
         group=SELECTION,
-        type=click.Choice(["ring"]),
+        type=click.Choice(["ring", "localities"]),
         default="ring",
         show_default=True,
         help="Draw courses of this area.",

@@ -26,6 +26,7 @@ MOST_ENDPOINTS: Final = 12
 MOST_STEPS: Final = 1000
 MOST_VALUES: Final = 500
 MOST_WEIGHT: Final = 1000
+MOST_LOCALITIES: Final = 4
 """Bounds of a course that a file may have."""
 
 Member = int
@@ -73,6 +74,8 @@ class Listed(msgspec.Struct, frozen=True):
     member: Member
     weight: int | None = None
     health: Health = "UNKNOWN"
+    locality: int = 0
+    """The number of its locality."""
 
     @property
     def is_usable(self) -> bool:
@@ -82,7 +85,8 @@ class Listed(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         weight = "" if self.weight is None else f" x {self.weight}"
         health = "" if self.health == "UNKNOWN" else f" {self.health}"
-        return f"e{self.member}{weight}{health}"
+        locality = f" in l{self.locality}" if self.locality else ""
+        return f"e{self.member}{weight}{health}{locality}"
 
 
 class Configuration(msgspec.Struct, frozen=True):
@@ -92,12 +96,36 @@ class Configuration(msgspec.Struct, frozen=True):
     minimum: int | None = 32
     maximum: int | None = None
     hashing: Hashing = "header"
+    localities: tuple[int | None, ...] = ()
+    """The weight of each locality, None for unset; a locality that is not listed has weight 1."""
+
+    def weight_of(self, locality: int) -> int | None:
+        """Return the weight of a locality."""
+        return self.localities[locality] if locality < len(self.localities) else 1
+
+    @property
+    def used(self) -> tuple[Listed, ...]:
+        """The endpoints that a client uses: those of usable health in localities with a weight."""
+        return tuple(
+            endpoint
+            for endpoint in self.endpoints
+            if endpoint.is_usable and self.weight_of(endpoint.locality)
+        )
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The numbers of the endpoints that a client uses."""
+        return tuple(endpoint.member for endpoint in self.used)
 
     def __str__(self) -> str:
         listed = ", ".join(map(str, self.endpoints)) or "no endpoint"
         least = "unset" if self.minimum is None else self.minimum
         most = "" if self.maximum is None else f" to {self.maximum}"
-        return f"{listed}; ring of {least}{most}; hash by {self.hashing}"
+        weights = (
+            f"; l{number} has {'no weight' if weight is None else f'weight {weight}'}"
+            for number, weight in enumerate(self.localities)
+        )
+        return f"{listed}{''.join(weights)}; ring of {least}{most}; hash by {self.hashing}"
 
 
 class Value(msgspec.Struct, frozen=True):
@@ -312,9 +340,12 @@ def _flaw_of(configuration: Configuration) -> str:
     members = [endpoint.member for endpoint in configuration.endpoints]
     if len(set(members)) < len(members):
         return "a configuration lists an endpoint twice"
-    weights = (endpoint.weight for endpoint in configuration.endpoints)
+    weights = (*(each.weight for each in configuration.endpoints), *configuration.localities)
     if any(weight is not None and not 1 <= weight <= MOST_WEIGHT for weight in weights):
-        return f"the weight of an endpoint is not 1 to {MOST_WEIGHT}"
+        return f"the weight of an endpoint or a locality is not 1 to {MOST_WEIGHT}"
+    places = [endpoint.locality for endpoint in configuration.endpoints]
+    if any(not 0 <= place < MOST_LOCALITIES for place in places):
+        return f"the number of a locality is not 0 to {MOST_LOCALITIES - 1}"
     least = DEFAULT_MINIMUM if configuration.minimum is None else configuration.minimum
     most = DEFAULT_CAP if configuration.maximum is None else configuration.maximum
     if not 1 <= least <= most <= DEFAULT_CAP:

@@ -42,6 +42,7 @@ FRAGMENTS: Final = (6, 16)
 
 MINIMA: Final = (8, 16, 16, 32, 32, 64, 128, None)
 WEIGHTS: Final = (None, None, None, 1, 1, 2, 3, 7)
+LOCALITY_WEIGHTS: Final = (1, 1, 1, 2, 3, 5, None)
 HEALTHS: Final[tuple[Health, ...]] = (
     *(("UNKNOWN",) * 10),
     *("HEALTHY", "HEALTHY", "UNHEALTHY", "DRAINING", "TIMEOUT", "DEGRADED"),
@@ -76,13 +77,21 @@ FREQUENCIES: Final = {
 
 
 class _Author:
-    """Writes one course; every choice is Hypothesis's."""
+    """Writes one course; every choice is Hypothesis's.
 
-    def __init__(self, draw: Callable[[st.SearchStrategy[object]], object]) -> None:
+    Args:
+        draw: makes a choice.
+        localities: the most localities.
+    """
+
+    def __init__(
+        self, draw: Callable[[st.SearchStrategy[object]], object], *, localities: int = 1
+    ) -> None:
         self._draw = draw
+        self._localities = localities
         self.members: int = self._of(MEMBERS)
         self.initial = Configuration(
-            tuple(Listed(member) for member in range(self.members)),
+            tuple(Listed(member, locality=self._place()) for member in range(self.members)),
             self._of(MINIMA),
             hashing=self._of(HASHINGS),
         )
@@ -134,7 +143,11 @@ class _Author:
         return tuple(self._value() for _ in range(self._number(least, most)))
 
     def _listed(self, member: Member) -> Listed:
-        return Listed(member, self._of(WEIGHTS), self._of(HEALTHS))
+        return Listed(member, self._of(WEIGHTS), self._of(HEALTHS), self._place())
+
+    def _place(self) -> int:
+        """Return the number of a locality."""
+        return self._number(0, self._localities - 1) if self._localities > 1 else 0
 
     def _changed(self, before: Configuration) -> Configuration:
         """Return a configuration that differs from another one in one or two ways."""
@@ -144,27 +157,35 @@ class _Author:
         return after
 
     def _changed_once(self, before: Configuration) -> Configuration:
-        known = {endpoint.member: endpoint for endpoint in before.endpoints}
-        match self._of(
-            ("toggle", "toggle", "toggle", "weight", "order", "size", "hash", "replace")
-        ):
-            case "toggle":
-                for member in self._some(2):
-                    if known.pop(member, None) is None:
-                        known[member] = self._listed(member)
-            case "weight":
-                for member in self._some(2):
-                    if member in known:
-                        known[member] = self._listed(member)
-            case "order":
-                known = dict(reversed(known.items()))
+        kinds = ["list", "list", "list", "list", "list", "list", "size", "hash"]
+        kinds += ["localities", "localities"] if self._localities > 1 else []
+        match self._of(kinds):
             case "size":
                 return msgspec.structs.replace(before, minimum=self._of(MINIMA))
             case "hash":
                 return msgspec.structs.replace(before, hashing=self._of(HASHINGS))
+            case "localities":
+                weights = tuple(self._of(LOCALITY_WEIGHTS) for _ in range(self._localities))
+                return msgspec.structs.replace(before, localities=weights)
             case _:
-                known = {member: self._listed(member) for member in self._some(self.members)}
-        return msgspec.structs.replace(before, endpoints=tuple(known.values()))
+                return msgspec.structs.replace(before, endpoints=self._other_list(before))
+
+    def _other_list(self, before: Configuration) -> tuple[Listed, ...]:
+        known = {endpoint.member: endpoint for endpoint in before.endpoints}
+        kinds = ["toggle", "toggle", "toggle", "weight", "order", "replace"]
+        kinds += ["move", "move"] if self._localities > 1 else []
+        kind = self._of(kinds)
+        if kind == "order":
+            return tuple(reversed(before.endpoints))
+        if kind == "replace":
+            return tuple(self._listed(member) for member in self._some(self.members))
+        for member in self._some(2):
+            listed = known.pop(member, None) if kind == "toggle" else known.get(member)
+            if (kind, listed is None) in {("toggle", True), ("weight", False)}:
+                known[member] = self._listed(member)
+            elif listed is not None and kind == "move":
+                known[member] = msgspec.structs.replace(listed, locality=self._place())
+        return tuple(known.values())
 
     # Fragments: steps that belong together.
 
@@ -297,7 +318,16 @@ def ring_courses(draw: Callable[[st.SearchStrategy[object]], object]) -> Course:
     return _Author(draw).course()
 
 
-AREAS: Final[dict[str, Callable[[], st.SearchStrategy[Course]]]] = {"ring": ring_courses}
+@st.composite
+def locality_courses(draw: Callable[[st.SearchStrategy[object]], object]) -> Course:
+    """Draw a course in which endpoints are in several localities, and move between them."""
+    return _Author(draw, localities=3).course()
+
+
+AREAS: Final[dict[str, Callable[[], st.SearchStrategy[Course]]]] = {
+    "ring": ring_courses,
+    "localities": locality_courses,
+}
 """The strategies, by what --only names."""
 
 

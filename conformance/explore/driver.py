@@ -21,7 +21,6 @@ from conformance.explore.judges import (
     is_idle_too_long,
     left_idle,
     left_over,
-    members,
     misfits,
     not_retried,
 )
@@ -33,7 +32,7 @@ from conformance.explore.observing import (
     observed,
     subscribed,
 )
-from conformance.explore.picks import LOCALITY, Walks
+from conformance.explore.picks import Walks, name_of
 from conformance.explore.record import Calm, Judged, Observed, Outage, Trouble
 from conformance.runner.plugin.final_checks import final_checks
 from conformance.spec.oracles.backoff import most
@@ -166,12 +165,15 @@ class Driver:
     # The control plane.
 
     def _served(self, configuration: Configuration) -> XdsConfig:
-        listed = tuple(
-            Endpoint(self._addresses[each.member], each.weight, health=each.health)
-            for each in configuration.endpoints
-        )
+        listed: dict[int, list[Endpoint]] = {}
+        for each in configuration.endpoints:
+            endpoint = Endpoint(self._addresses[each.member], each.weight, health=each.health)
+            listed.setdefault(each.locality, []).append(endpoint)
         return one_cluster(
-            (Locality(listed, LOCALITY),) if listed else (),
+            [
+                Locality(tuple(endpoints), name_of(number), configuration.weight_of(number))
+                for number, endpoints in listed.items()
+            ],
             policy=RingHash(configuration.minimum, configuration.maximum),
             routes=(Route(courses.HASHING[configuration.hashing]),),
         )
@@ -210,6 +212,9 @@ class Driver:
             await self._world.control.answer(push, kind, deadline=deadline)
 
     async def _refuse(self, kind: Kind) -> None:
+        """Send an invalid resource in the place of one that the client has accepted."""
+        if self._observed().versions[-1].acked is None:
+            return  # the client would have to do without the valid one
         cluster = self._served(self._configuration).get_cluster()
         if kind is Kind.CLUSTER:
             resource, name = rejected_cluster(cluster), cluster.name
@@ -283,7 +288,7 @@ class Driver:
 
     def _found(self, value: Value) -> str:
         otherwise = value.text or "-".join(map(str, value.first))
-        usable = members(self._configuration)
+        usable = self._configuration.members
         first = [member for member in value.first if member in usable]
         rings = self._walks.rings(self._configuration)
         if not first or not rings:
@@ -389,7 +394,7 @@ class Driver:
             return any(
                 each.mode in {MODES["hold"], MODES["stall"]}
                 for number, each in enumerate(self._endpoints)
-                if number in members(self._configuration)
+                if number in self._configuration.members
             )
         walk = rings[0].preference(xxh64(self._text(value)))
         now = self._world.now
@@ -444,7 +449,7 @@ class Driver:
         for started in self._story.started:
             if not started.stays:
                 await started.pending.over()
-        everywhere = [Value((member,)) for member in members(self._configuration)]
+        everywhere = [Value((member,)) for member in self._configuration.members]
         arbitrary = [Value(text=f"end {number}") for number in range(AT_THE_END)]
         await self._settle((*everywhere, *arbitrary), is_last=True)
 

@@ -129,14 +129,15 @@ def timelines(seen: Observed, *, proven_after: float) -> tuple[Timeline, ...]:
 
 
 def listed_again(seen: Observed) -> Iterable[tuple[Member, float]]:
-    """Yield each endpoint that came back to the list, or left it, with the time of that update."""
-    present: set[Member] | None = None
+    """Yield each endpoint that came to the list, left it, or changed its locality, and when."""
+    before: dict[Member, int] | None = None
     for version in seen.versions:
-        listed = {e.member for e in version.configuration.endpoints if e.is_usable}
-        if present is not None:
-            for member in listed ^ present:
-                yield member, version.sent
-        present = listed
+        listed = {each.member: each.locality for each in version.configuration.used}
+        if before is not None:
+            for member in listed.keys() | before.keys():
+                if listed.get(member) != before.get(member):
+                    yield member, version.sent
+        before = listed
 
 
 def _timeline(events: Sequence[_Event]) -> Timeline:

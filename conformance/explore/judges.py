@@ -204,7 +204,7 @@ def _may_be_at(
     evidence: Evidence, request: Request, configuration: Configuration, since: float, until: float
 ) -> bool:
     """Return whether a request may have reached its endpoint by this configuration."""
-    if request.member not in members(configuration):
+    if request.member not in configuration.members:
         return False
     rings = evidence.walks.rings(configuration)
     if not rings:
@@ -268,7 +268,7 @@ def _fails_by(
     *,
     is_deadline: bool,
 ) -> bool:
-    if not members(configuration):
+    if not configuration.members:
         return True
     rings = evidence.walks.rings(configuration)
     if not rings:
@@ -312,7 +312,7 @@ def _by_ring(
     since: float,
     until: float,
 ) -> Iterator[tuple[Request, ...]]:
-    usable = members(configuration)
+    usable = configuration.members
     walks = evidence.walks
     if not usable:
         yield tuple(call for call in calls if not _ends_without_endpoints(call))
@@ -420,7 +420,7 @@ def allowed_states(evidence: Evidence, since: float, until: float) -> frozenset[
     for version in evidence.current(since):
         states = [
             evidence.timelines[member].within(since, until)
-            for member in members(version.configuration)
+            for member in version.configuration.members
         ]
         allowed |= possible_aggregates(states)
     return frozenset(allowed)
@@ -449,7 +449,7 @@ def is_idle_too_long(evidence: Evidence, calm: Calm) -> bool:
     While ring_hash reports CONNECTING or TRANSIENT_FAILURE, it tries one endpoint after the other
     (A42-PRO-02, A42-PRO-03).
     """
-    usable = {m for v in evidence.current(calm.began) for m in members(v.configuration)}
+    usable = {m for v in evidence.current(calm.began) for m in v.configuration.members}
     allowed = allowed_states(evidence, calm.began, calm.ended)
     if not usable or not allowed <= {"CONNECTING", "TRANSIENT_FAILURE"}:
         return False
@@ -516,7 +516,7 @@ def left_idle(evidence: Evidence, calm: Calm) -> tuple[Member, ...]:
         or "A61-2023" in evidence.seen.client.follows
     ):
         return ()
-    usable = members(versions[0].configuration)
+    usable = versions[0].configuration.members
     states = {m: evidence.timelines[m].within(calm.began, calm.ended) for m in usable}
     if not possible_aggregates(tuple(states.values())) <= {"CONNECTING", "TRANSIENT_FAILURE"}:
         return ()
@@ -562,7 +562,7 @@ def judge_attempts(evidence: Evidence) -> Iterator[Finding]:
     trouble_since = _first_trouble(evidence)
     for connection in evidence.seen.connections:
         versions = evidence.in_force(connection.at - timing.MOMENTS, connection.at)
-        listed = {m for version in versions for m in members(version.configuration)}
+        listed = {m for version in versions for m in version.configuration.members}
         if connection.member not in listed:
             title = "the client connects to an endpoint that is not in its list"
         elif connection.at < trouble_since and not _is_wanted(evidence, connection, versions):
@@ -598,7 +598,7 @@ def _has_reason(evidence: Evidence, connection: Connection) -> bool:
     if "TRANSIENT_FAILURE" in evidence.timelines[connection.member].within(since, before):
         return True  # a failed endpoint is tried again (A61), or was asked for (A42)
     for version in versions:
-        usable = members(version.configuration)
+        usable = version.configuration.members
         states = [evidence.timelines[member].within(since, before) for member in usable]
         if possible_aggregates(states) & {"CONNECTING", "TRANSIENT_FAILURE"}:
             return True
@@ -677,8 +677,8 @@ def left_over(evidence: Evidence, since: float, until: float) -> tuple[Connectio
     An empty list leaves no priority. The client may then keep the policy of the former one, with
     its connections, for 15 minutes, and make another one for the next list (A56).
     """
-    listed = {m for version in evidence.current(since) for m in members(version.configuration)}
-    emptied = [v.sent for v in evidence.seen.versions if not members(v.configuration)]
+    listed = {m for version in evidence.current(since) for m in version.configuration.members}
+    emptied = [v.sent for v in evidence.seen.versions if not v.configuration.members]
     busy = {
         arrival.connection
         for arrival in evidence.seen.arrivals
@@ -761,11 +761,6 @@ def judge_life(evidence: Evidence) -> Iterator[Finding]:
             observed=first,
             at=trouble.at,
         )
-
-
-def members(configuration: Configuration) -> tuple[Member, ...]:
-    """Return the endpoints of a configuration that a client uses."""
-    return tuple(each.member for each in configuration.endpoints if each.is_usable)
 
 
 ALL: Final[tuple[Judge, ...]] = (

@@ -16,7 +16,7 @@ from conformance.explore.record import Judged, Request
 from conformance.spec.oracles.aggregated_state import aggregated_state
 from conformance.spec.oracles.picker import PickerEdition, State, pick
 from conformance.spec.oracles.request_hash import contributing, request_hash
-from conformance.spec.oracles.ring.building import assembled, build_for, counted
+from conformance.spec.oracles.ring.building import assembled, build, counted
 from conformance.spec.oracles.ring.search import Ring
 from conformance.spec.oracles.ring.sizes import RingConfig, dealings
 from conformance.spec.oracles.ring.variants import CANDIDATES, RingVariant
@@ -34,14 +34,17 @@ MOST_COMBINATIONS: Final = 4096
 COMBINING: Final = "A42-HASH-06"
 """The clause that leaves open how several hashes are combined."""
 
-LOCALITY: Final = "locality"
-
 
 class PossibleResult(msgspec.Struct, frozen=True):
     """A result of a pick: `served` or `waiting` at an index of the walk, or `failed`."""
 
     kind: Literal["served", "waiting", "failed"]
     index: int = -1
+
+
+def name_of(locality: int) -> str:
+    """Return the name of a locality of a course."""
+    return f"locality-{locality}"
 
 
 def picker_of(client: Judged) -> PickerEdition:
@@ -119,33 +122,44 @@ class Walks:
         return found
 
     def _built(self, configuration: Configuration) -> tuple[Ring, ...]:
-        usable = [endpoint for endpoint in configuration.endpoints if endpoint.is_usable]
-        if not usable or self._client.key_format is None:
+        if not configuration.used or self._client.key_format is None:
             return ()
-        place = RingLocality(
-            name=LOCALITY,
-            endpoints=tuple(
-                RingEndpoint(
-                    self._addresses[endpoint.member],
-                    1 if endpoint.weight is None else endpoint.weight,
-                )
-                for endpoint in usable
-            ),
-        )
         config = RingConfig(configuration.minimum, configuration.maximum)
-        reading = weights_of(self._client)
         wanted = [
-            candidate
+            candidate.variant
             for candidate in CANDIDATES
             if candidate.variant.key_format == self._client.key_format
-            and candidate.weights == reading
+            and candidate.weights == "raw"
         ]
-        rings = dict.fromkeys(build_for((place,), config, candidate) for candidate in wanted)
-        endpoints = weights((place,), reading)
-        for variant in (candidate.variant for candidate in wanted):
-            if variant.allotment == "list":
-                rings |= dict.fromkeys(_dealt(endpoints, config, variant))
+        rings: dict[Ring, None] = {}
+        for endpoints in self._weighed(configuration):
+            for variant in wanted:
+                rings[build(endpoints, config, variant)] = None
+                if variant.allotment == "list":
+                    rings |= dict.fromkeys(_dealt(endpoints, config, variant))
         return tuple(rings)
+
+    def _weighed(self, configuration: Configuration) -> set[tuple[WeightedEndpoint, ...]]:
+        """Return the endpoints of the ring with their weights.
+
+        A share may be one of all endpoints of the locality, or of those that are used (A113).
+        """
+        reading = weights_of(self._client)
+        used = {self._addresses[member] for member in configuration.members}
+        found = set()
+        for listed in (configuration.used, configuration.endpoints):
+            places: dict[int, list[RingEndpoint]] = {}
+            for endpoint in listed:
+                address = self._addresses[endpoint.member]
+                weight = 1 if endpoint.weight is None else endpoint.weight
+                places.setdefault(endpoint.locality, []).append(RingEndpoint(address, weight))
+            localities = tuple(
+                RingLocality(name_of(number), tuple(endpoints), configuration.weight_of(number))
+                for number, endpoints in places.items()
+            )
+            weighed = weights(localities, reading)
+            found.add(tuple(each for each in weighed if each.address in used))
+        return found
 
     def is_random(self, configuration: Configuration) -> bool:
         """Return whether each request draws a hash of its own."""

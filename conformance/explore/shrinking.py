@@ -185,7 +185,7 @@ def _with_fewer_values(step: Call | Settle) -> Iterator[Step]:
 
 def _simpler_configurations(configuration: Configuration) -> Iterator[Configuration]:
     plain = Configuration(configuration.endpoints)
-    for field in ("hashing", "minimum", "maximum"):
+    for field in ("hashing", "minimum", "maximum", "localities"):
         wanted = getattr(plain, field)
         if getattr(configuration, field) != wanted:
             yield msgspec.structs.replace(configuration, **{field: wanted})

@@ -42,6 +42,11 @@ FLAWED: dict[str, tuple[Course, str]] = {
     "weight": (replace(SMALL, initial=Configuration((Listed(0, 0),))), "weight"),
     "size": (replace(SMALL, initial=Configuration((), 5000)), "5000"),
     "sizes": (replace(SMALL, initial=Configuration((), 8, 4)), "8 to 4"),
+    "locality": (replace(SMALL, initial=Configuration((Listed(0, locality=9),))), "locality"),
+    "weight of a locality": (
+        replace(SMALL, initial=Configuration((Listed(0),), localities=(0,))),
+        "weight",
+    ),
     "stranger on the list": (replace(SMALL, steps=(Serve(Configuration((Listed(7),))),)), "e7"),
     "stranger at a gate": (replace(SMALL, steps=(Kill(5),)), "e5"),
     "stranger that is picked": (replace(SMALL, steps=(Call((Value((4,)),)),)), "e4"),
@@ -89,6 +94,13 @@ def test_drawn_courses_can_run_and_repeat() -> None:
     assert len(set(first)) == len(first)
     kinds = {type(step) for course in first for step in course.steps}
     assert {Serve, Gate, Kill, Call, Settle} <= kinds
+
+
+def test_endpoints_move_between_localities() -> None:
+    first = list(itertools.islice(drawn("localities", 5), 10))
+    assert not [why for course in first if (why := flaw(course))]
+    used = {e.locality for c in first for s in courses.configurations(c) for e in s.endpoints}
+    assert used == {0, 1, 2}
 
 
 def test_an_endpoint_is_left_out() -> None:

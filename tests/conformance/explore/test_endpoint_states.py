@@ -5,13 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from conformance.explore.courses import Configuration, Listed
 from conformance.explore.endpoint_states import timelines
-from conformance.explore.picks import PossibleResult, possible_aggregates, possible_results
+from conformance.explore.picks import (
+    PossibleResult,
+    Walks,
+    possible_aggregates,
+    possible_results,
+)
 from conformance.explore.record import GateChange, Version
 
-from .records import LISTED, arrival, connection, observed
+from .records import ADDRESSES, CLIENT, LISTED, arrival, connection, observed
 
 SERVED = {"connections": (connection(1, 0, 1.0),), "arrivals": (arrival(0, 1, 1.1),)}
 LEFT = (
@@ -126,6 +132,29 @@ def test_moments_of_a_timeline() -> None:
     assert first.last_ready(1.05) == float("-inf")
     assert first.last_ready(9.0) == 9.0
     assert not first.hangs(0.0, 9.0)
+
+
+def test_weights_of_localities_and_of_endpoints_that_are_not_used() -> None:
+    configuration = Configuration(
+        (Listed(0, 1), Listed(1, 2), Listed(2, 5, "DRAINING")), localities=(2,)
+    )
+    assert configuration.members == (0, 1)
+    plain, shares = (
+        Walks(replace(CLIENT, follows=follows), ADDRESSES).rings(configuration)
+        for follows in (("A42",), ("A42", "A113"))
+    )
+    assert {len(ring) for ring in plain} == {33}
+    assert {len(ring) for ring in shares} == {33, 34}
+
+
+def test_an_endpoint_that_moves_may_be_idle() -> None:
+    moved = Configuration((Listed(0, locality=1), Listed(1), Listed(2)))
+    versions = (
+        Version(configuration=LISTED, sent=0.0, acked=0.1),
+        Version(configuration=moved, sent=2.0, acked=2.1),
+    )
+    found = timelines(observed(versions=versions), proven_after=1.0)
+    assert [line.within(4.0, 5.0) == {"READY"} for line in found] == [False, True, True]
 
 
 def states(*words: str) -> tuple[frozenset[Any], ...]:
