@@ -7,7 +7,8 @@ be known from outside makes the set larger, never smaller.
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -39,6 +40,8 @@ class _Closed(msgspec.Struct, frozen=True):
 class _Served(msgspec.Struct, frozen=True):
     at: float
     connection: int
+    by_request: bool = True
+    """False if only its age says that the connection is READY."""
 
 
 class _Mode(msgspec.Struct, frozen=True):
@@ -54,7 +57,11 @@ class _ListedAgain(msgspec.Struct, frozen=True):
     at: float
 
 
-_Event = _Accepted | _Closed | _Served | _Mode | _Away | _ListedAgain
+class _Emptied(msgspec.Struct, frozen=True):
+    at: float
+
+
+_Event = _Accepted | _Closed | _Served | _Mode | _Away | _ListedAgain | _Emptied
 
 
 class _Open(msgspec.Struct):
@@ -106,26 +113,42 @@ def timelines(seen: Observed, *, proven_after: float) -> tuple[Timeline, ...]:
         proven_after: how long a connection to a gate that serves has been open, in seconds, when it
             counts as READY although no request came through it.
     """
+    found = (_of_connections(seen, proven_after), _of_gates(seen), _of_lists(seen))
     events: list[list[_Event]] = [[] for _ in seen.addresses]
+    for member, event in itertools.chain(*found):
+        events[member].append(event)
+    return tuple(_timeline(sorted(own, key=lambda event: event.at)) for own in events)
+
+
+def _of_connections(seen: Observed, proven_after: float) -> Iterator[tuple[Member, _Event]]:
     for connection in seen.connections:
-        own = events[connection.member]
-        own.append(_Accepted(connection.at, connection.id, connection.mode))
+        member, number = connection.member, connection.id
+        yield member, _Accepted(connection.at, number, connection.mode)
         closed = seen.ended if connection.closed is None else connection.closed
         if connection.mode == "serve" and closed - connection.at > proven_after:
-            own.append(_Served(connection.at + proven_after, connection.id))
+            yield member, _Served(connection.at + proven_after, number, by_request=False)
         if connection.closed is not None:
             by = connection.closed_by or ""
-            own.append(_Closed(max(connection.closed, connection.at), connection.id, by))
+            yield member, _Closed(max(connection.closed, connection.at), number, by)
     for arrival in seen.arrivals:
-        events[arrival.member].append(_Served(arrival.at, arrival.connection))
+        yield arrival.member, _Served(arrival.at, arrival.connection)
+
+
+def _of_gates(seen: Observed) -> Iterator[tuple[Member, _Event]]:
     for change in seen.gates:
         if change.what == "go away":
-            events[change.member].append(_Away(change.at))
+            yield change.member, _Away(change.at)
         elif change.mode is not None:
-            events[change.member].append(_Mode(change.at, change.mode))
+            yield change.member, _Mode(change.at, change.mode)
+
+
+def _of_lists(seen: Observed) -> Iterator[tuple[Member, _Event]]:
     for member, at in listed_again(seen):
-        events[member].append(_ListedAgain(at))
-    return tuple(_timeline(sorted(own, key=lambda event: event.at)) for own in events)
+        yield member, _ListedAgain(at)
+    for version in seen.versions:
+        if not version.configuration.members:
+            for member in range(len(seen.addresses)):
+                yield member, _Emptied(version.sent)
 
 
 def listed_again(seen: Observed) -> Iterable[tuple[Member, float]]:
@@ -157,6 +180,9 @@ class _Machine:
     def __init__(self) -> None:
         self.counted: States = IDLE
         self._open: dict[int, _Open] = {}
+        # After an empty list the client may keep a policy for 15 minutes that goes on trying. In
+        # the policy that is in use, the endpoint may be IDLE (A56).
+        self._has_kept_policy = False
 
     @property
     def hangs(self) -> bool:
@@ -165,6 +191,12 @@ class _Machine:
 
     def take(self, event: _Event) -> None:
         """Take the next event."""
+        self._take(event)
+        is_request = isinstance(event, _Served) and event.by_request
+        if self._has_kept_policy and not is_request:
+            self.counted |= IDLE
+
+    def _take(self, event: _Event) -> None:
         match event:
             case _Accepted():
                 self._accept(event)
@@ -176,6 +208,8 @@ class _Machine:
                 self._release(mode)
             case _Away():
                 self._leave()
+            case _Emptied():
+                self._has_kept_policy = True
             case _ListedAgain():
                 self.counted |= IDLE
                 for connection in self._open.values():
@@ -199,7 +233,7 @@ class _Machine:
         if connection is None or connection.kind == "leaving":
             self.counted |= READY
             return
-        if connection.is_proven:
+        if connection.is_proven and not event.by_request:
             return
         connection.is_proven = True
         # A request may come late through the connection of an endpoint that has left the list.

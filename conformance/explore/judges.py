@@ -102,6 +102,14 @@ class Evidence:
         acked = [i for i, v in enumerate(versions) if v.acked is not None and v.acked <= since]
         return versions[acked[-1] :] if acked else versions
 
+    def may_keep_policy(self, at: float) -> bool:
+        """Return whether the list was empty before, so that a former policy may still be at work.
+
+        An empty list leaves no priority. The client may keep the policy of the former one for 15
+        minutes, and make another one for the next list (A56).
+        """
+        return any(v.sent <= at and not v.configuration.members for v in self.seen.versions)
+
     def is_down(self, since: float, until: float) -> bool:
         """Return whether the control plane did not serve at some moment of this time."""
         return any(
@@ -563,6 +571,8 @@ def judge_attempts(evidence: Evidence) -> Iterator[Finding]:
     for connection in evidence.seen.connections:
         versions = evidence.in_force(connection.at - timing.MOMENTS, connection.at)
         listed = {m for version in versions for m in version.configuration.members}
+        if evidence.may_keep_policy(connection.at):
+            continue
         if connection.member not in listed:
             title = "the client connects to an endpoint that is not in its list"
         elif connection.at < trouble_since and not _is_wanted(evidence, connection, versions):
@@ -637,6 +647,8 @@ def judge_backoff(evidence: Evidence) -> Iterator[Finding]:
         own = sorted((c for c in seen.connections if c.member == member), key=lambda c: c.at)
         for before, after in pairwise(own):
             is_failure = before.mode == "close" and before.closed_by == "gate"
+            if evidence.may_keep_policy(after.at):
+                continue
             if not is_failure or after.at - before.at >= least:
                 continue
             if any(before.at - timing.MOMENTS <= v.sent <= after.at for v in seen.versions):
@@ -672,13 +684,10 @@ def judge_connections(evidence: Evidence) -> Iterator[Finding]:
 
 
 def left_over(evidence: Evidence, since: float, until: float) -> tuple[Connection, ...]:
-    """Return open connections to endpoints that no version in force lists, without streams.
-
-    An empty list leaves no priority. The client may then keep the policy of the former one, with
-    its connections, for 15 minutes, and make another one for the next list (A56).
-    """
+    """Return open connections to endpoints that no version in force lists, without streams."""
+    if evidence.may_keep_policy(until):
+        return ()
     listed = {m for version in evidence.current(since) for m in version.configuration.members}
-    emptied = [v.sent for v in evidence.seen.versions if not v.configuration.members]
     busy = {
         arrival.connection
         for arrival in evidence.seen.arrivals
@@ -690,7 +699,6 @@ def left_over(evidence: Evidence, since: float, until: float) -> tuple[Connectio
         if connection.member not in listed
         and connection.id not in busy
         and connection.at <= until
-        and not any(sent >= connection.at for sent in emptied)
         and (connection.closed is None or connection.closed > until)
     )
 

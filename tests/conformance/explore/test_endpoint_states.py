@@ -97,6 +97,18 @@ STATES: dict[str, tuple[dict[str, Any], float, str]] = {
         5.0,
         "FAILED IDLE",
     ),
+    "failed, then listed again after an empty list, and tried by a policy that was kept": (
+        {
+            "connections": (connection(1, 0, 1.0, "close"), connection(2, 0, 3.5, "close")),
+            "versions": (
+                Version(configuration=LISTED, sent=0.0, acked=0.1),
+                Version(configuration=Configuration(()), sent=2.0, acked=2.1),
+                Version(configuration=LISTED, sent=3.0, acked=3.1),
+            ),
+        },
+        5.0,
+        "FAILED IDLE",
+    ),
     "an attempt that the client gave up": (
         {"connections": (connection(1, 0, 1.0, "hold", closed=2.0, closed_by="client"),)},
         5.0,

@@ -110,6 +110,14 @@ RIGHT_RECORDS = {
         ),
         calms=(calm(at=LATER, expired=True),),
     ),
+    "a policy from before an empty list goes on trying": with_more(
+        lost(plus(**failed_at(2)), 2),
+        versions=(
+            Version(configuration=Configuration(()), sent=2.3, acked=2.31),
+            Version(configuration=WITHOUT_E2, sent=2.4, acked=2.41),
+        ),
+        connections=(connection(30, 2, 4.0, "close"), connection(31, 2, 4.01, "close")),
+    ),
     "the clock of the client is a little behind": with_more(
         lost(plus(**failed_at(1)), 1),
         requests=(request("r", 1, 2, at=2.1, ended=2.19, member=2),),
