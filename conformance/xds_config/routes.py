@@ -23,7 +23,7 @@ CLUSTER = "cluster"
 SESSION = "session"
 """The metadata key that most scenarios hash."""
 
-TO = "to"
+CLUSTER_HEADER = "to"
 """The metadata key by which a route is chosen where a scenario has many."""
 
 BY_SESSION = (HeaderPolicy(name=SESSION),)

@@ -30,7 +30,7 @@ from conformance.scenarios.helpers.load_reports import reported
 from conformance.spec.oracles.statistics import FALSE_ALARM, draws_needed
 from conformance.world import World
 from conformance.xds_config.clusters import Cluster, Drop
-from conformance.xds_config.routes import TO
+from conformance.xds_config.routes import CLUSTER_HEADER
 from fake_control_plane import Kind
 from test_servers import Hold, Serve
 
@@ -120,7 +120,9 @@ async def test_requests_that_wait(world: World) -> None:
     """
     (member,) = await world.endpoints(1, mode=Hold())
     await world.serve(routed(dropping(limited("c", [member]), Drop("a", 50, "HUNDRED"))))
-    waiting = await world.start([{**session, TO: "c"} for session in world.sessions(ENOUGH)])
+    waiting = await world.start(
+        [{**session, CLUSTER_HEADER: "c"} for session in world.sessions(ENOUGH)]
+    )
     await world.attempts.require_count(member, why="requests wait for this endpoint")
     await member.set_mode(Serve())
     choices: dict[str, Expectation] = {
@@ -136,7 +138,7 @@ async def test_waiting_for_readiness(world: World) -> None:
     clusters = [limited(name, await world.endpoints(1)) for name in ("c", "beside")]
     await world.serve(routed(dropping(clusters[0], ALL[0]), clusters[1]))
     await require_failures(world, "c", why="the drop share is 100 percent")
-    waits = await world.start([{TO: "c"}], wait_for_ready=True, deadline=timing.HELD)
+    waits = await world.start([{CLUSTER_HEADER: "c"}], wait_for_ready=True, deadline=timing.HELD)
     choices: dict[str, Expectation] = {
         "dropped": EndsWith("UNAVAILABLE"),
         "waits": EndsWith("DEADLINE_EXCEEDED"),

@@ -32,7 +32,7 @@ from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.routes import CLUSTER
 from fake_control_plane import LoadRequest
 
-MEANWHILE, LATER = 20, 5
+BACKGROUND_REQUESTS, LATER = 20, 5
 """Requests while the server does not name a cluster, and fewer after it names the cluster again."""
 
 REFUSED = 4
@@ -54,7 +54,7 @@ async def test_left_out_meanwhile(world: World) -> None:
     stays = await kept_open(world, 1)
     await reported(world, balanced(served))
     ask(world, "other")
-    for count in (MEANWHILE, 0):
+    for count in (BACKGROUND_REQUESTS, 0):
         mark = world.control.mark
         await world.require_served(world.sessions(5), path=EMPTY)
         await next_reports(world, 1, since=mark, of="other")
@@ -67,7 +67,7 @@ async def test_left_out_meanwhile(world: World) -> None:
         raise PreconditionTimeout("the cluster was not reported, though requests to it were made")
     (load,) = (cluster for cluster in told[0].clusters if cluster.cluster == CLUSTER)
     issued = sum(locality.issued or locality.successful for locality in load.localities)
-    since = world.clock.at(before.at) if issued >= MEANWHILE else asked_at
+    since = world.clock.at(before.at) if issued >= BACKGROUND_REQUESTS else asked_at
     took = world.clock.elapsed("its load", since, "the report", world.clock.at(told[0].at))
     lag = timing.REPORT_JITTER
     about = Duration(least=took.seconds - lag, most=took.seconds + lag, allowance=timing.BELIEVED)

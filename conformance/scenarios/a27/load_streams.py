@@ -55,7 +55,7 @@ from conformance.world import EMPTY, World, waits
 from conformance.xds_config.bootstrap import NODE
 from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.policies import RoundRobin
-from conformance.xds_config.routes import CLUSTER, SESSION, TO
+from conformance.xds_config.routes import CLUSTER, CLUSTER_HEADER, SESSION
 from fake_control_plane import OF_ALL, LoadRequest
 
 BETWEEN = 2
@@ -141,7 +141,7 @@ async def test_unknown_name(world: World) -> None:
     await world.check("A27-LRS-18", load_reports(world), NoEndpointLoad())
 
 
-MANY = 1_000
+MANY_REQUESTS = 1_000
 """More requests than this scenario makes."""
 
 LONG, SHORT, PAST = "long", "short", "past"
@@ -168,7 +168,7 @@ async def test_long_calls(world: World) -> None:
     served = routed(*[limited(name, await world.endpoints(2)) for name in (PAST, SHORT, LONG)])
     await world.serve(served)
     for name in (PAST, SHORT, LONG):
-        await world.require_served([{TO: name}] * 10)
+        await world.require_served([{CLUSTER_HEADER: name}] * 10)
     long = await kept_open(world, 6, to=LONG)
     expected = balanced(served)
     seen = await reported(world, expected)
@@ -176,7 +176,7 @@ async def test_long_calls(world: World) -> None:
     await world.check("A27-LRS-20", seen, exactly)
     mark = world.control.mark
     ask(world, interval=timing.LONGER_REPORTS)
-    short = await world.start([{TO: SHORT}] * ENOUGH_SHORT, pace=timing.REPORT_PACE)
+    short = await world.start([{CLUSTER_HEADER: SHORT}] * ENOUGH_SHORT, pace=timing.REPORT_PACE)
     told = await next_reports(world, BETWEEN + 1, since=mark)
     await check_times(world, told)
     holds = in_progress(seen, expected, LONG)
@@ -185,7 +185,7 @@ async def test_long_calls(world: World) -> None:
     await world.check("A27-LRS-16", load_reports(world, only=told, of=PAST), choices)
     await short.over()
     ask(world)
-    await world.call([{TO: LONG, **KEPT_OPEN}] * 5, deadline=timing.HELD)
+    await world.call([{CLUSTER_HEADER: LONG, **KEPT_OPEN}] * 5, deadline=timing.HELD)
     lossy = balanced(served, lossy=True)
     await world.check("A27-LRS-11", await reported(world, lossy), lossy)
     cancelled = await kept_open(world, 5, to=LONG)
@@ -327,7 +327,7 @@ async def test_lrs_server_that_comes_and_goes(world: World) -> None:
     await world.check("A27-LRS-12", load_reports(world), LoadStreamsStarted(0))
     await world.serve(alone)
     await load_stream(world)
-    some = IssuedReported({CLUSTER: (1, MANY)})
+    some = IssuedReported({CLUSTER: (1, MANY_REQUESTS)})
 
     async def told() -> Loads:
         await world.require_served(world.sessions(5))

@@ -19,7 +19,7 @@ from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import RoundRobin
 from test_servers import Close, Hold, Serve
 
-MEANWHILE, AFTERWARDS = 200, 40
+BACKGROUND_REQUESTS, AFTERWARDS = 200, 40
 """Requests during an update, for 1 s at SOAK_PACE, and requests after it."""
 
 FIFTY = " ".join(f"a{number}" for number in range(50))
@@ -119,7 +119,7 @@ async def test_locality_in_use_that_joins_a_failed_one(world: World) -> None:
     await world.serve(made.served("A | b"))
     await world.rounds.require(at_it, make_calls, why="the priority above has failed")
     await used.set_mode(Hold())
-    running = await world.start(world.sessions(MEANWHILE), pace=timing.SOAK_PACE)
+    running = await world.start(world.sessions(BACKGROUND_REQUESTS), pace=timing.SOAK_PACE)
     await world.serve(made.served("A b"))
     await world.attempts.quiet_from_now(used, count=2, why="requests may need a new connection")
     await used.set_mode(Serve())

@@ -34,7 +34,7 @@ from conformance.world import World
 from conformance.xds_config.clusters import Drop, Threshold
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import RingHash
-from conformance.xds_config.routes import TO
+from conformance.xds_config.routes import CLUSTER_HEADER
 from test_servers import Hold, Serve
 
 LIMITS: Mapping[str, tuple[str, tuple[Threshold | int, ...]]] = {
@@ -51,7 +51,7 @@ MORE_THAN_THOSE = 12
 
 ALL = Drop("a-category", 100, "HUNDRED")
 
-HIGH = 10_000
+HIGH_LIMIT = 10_000
 """A limit of connections, pending requests and retries that no scenario reaches."""
 
 
@@ -87,7 +87,7 @@ async def test_limits(world: World) -> None:
     [
         case("default", "A32-CB-03", ()),
         case("high-alone", "A32-CB-03", (Threshold(7, "HIGH"),)),
-        case("unset", "A32-CB-04", (Threshold(None, others=HIGH), 7)),
+        case("unset", "A32-CB-04", (Threshold(None, others=HIGH_LIMIT), 7)),
         case("largest", "A32-CB-08", (UNLIMITED,)),
     ],
 )
@@ -181,7 +181,7 @@ async def test_waiting(world: World) -> None:
     (member,) = await world.endpoints(1, mode=Hold())
     served = routed(limited("c", [member], 1))
     await world.serve(served)
-    (first, second, third) = [{**session, TO: "c"} for session in world.sessions(3)]
+    (first, second, third) = [{**session, CLUSTER_HEADER: "c"} for session in world.sessions(3)]
     waits = await world.start([first])
     await world.attempts.require_count(member, why="a request waits for this endpoint")
     beside = await world.start([second], deadline=timing.HELD)
@@ -200,7 +200,7 @@ async def test_waiting_for_readiness_at_the_limit(world: World) -> None:
     await world.serve(served)
     await connected(world, "c")
     await Streams(world).fill("c")
-    waits = await world.start([{TO: "c"}], wait_for_ready=True, deadline=timing.HELD)
+    waits = await world.start([{CLUSTER_HEADER: "c"}], wait_for_ready=True, deadline=timing.HELD)
     choices: dict[str, Expectation] = {
         "fails": EndsWith("UNAVAILABLE"),
         "waits": EndsWith("DEADLINE_EXCEEDED"),

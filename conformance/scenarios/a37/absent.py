@@ -22,7 +22,7 @@ from conformance.scenarios.helpers.resource_timeout import check_time, started, 
 from conformance.world import World
 from conformance.xds_config.bootstrap import VARIABLE, bootstrap
 from conformance.xds_config.broken import without_resources
-from conformance.xds_config.routes import TO
+from conformance.xds_config.routes import CLUSTER_HEADER
 from conformance.xds_config.trees import at_the_first, with_clusters
 from fake_control_plane import Kind
 from test_servers import Hold, Serve, ServerProxy
@@ -108,7 +108,7 @@ async def test_service_name(world: World) -> None:
     renamed = x.known_as("never-sent")
     then = without_resources(with_clusters(planted.served, renamed), Kind.ENDPOINTS, "never-sent")
     count = round(timing.UNTIL_THEN / timing.PACE)
-    meanwhile = await world.start([{TO: "m"}] * count, pace=timing.PACE)
+    meanwhile = await world.start([{CLUSTER_HEADER: "m"}] * count, pace=timing.PACE)
     await world.serve(then, unheard=True)  # Envoy does not ACK before it uses the new name.
     before = at_the_first(planted.served, "m")
     await world.check("A37-TROUBLE-28", await meanwhile.over(), before)
@@ -133,7 +133,7 @@ async def test_routes(world: World) -> None:
     before, after = (with_route(lacks, "b", to) for to in ("b", "m"))
     await in_use(world, before, "b")
     count = round(timing.UNTIL_THEN / timing.PACE)
-    meanwhile = await world.start([{TO: "b"}] * count, pace=timing.PACE)
+    meanwhile = await world.start([{CLUSTER_HEADER: "b"}] * count, pace=timing.PACE)
     await world.serve(after)
     await world.check("A74-CONFIG-03", await meanwhile.over(), at_the_first(before, "b"))
     await world.attempts.quiet_from_now(
@@ -152,7 +152,7 @@ async def test_silent_stream(world: World) -> None:
     world.plane.script.hold()
     await world.control.renew(Kind.ENDPOINTS, "b")
     count = round(timing.BEYOND_ABSENCE / timing.PACE)
-    calls = await world.start([{TO: "m"}] * count, pace=timing.PACE)
+    calls = await world.start([{CLUSTER_HEADER: "m"}] * count, pace=timing.PACE)
     await world.check("A57-TIMER-03", await calls.over(), at_the_first(planted.served, "m"))
 
 
@@ -186,7 +186,9 @@ async def test_late_connection(world: World) -> None:
     async with ServerProxy.before(world.plane.address, Hold()) as door:
         channel = await world.channels.open_elsewhere(**{VARIABLE: bootstrap(door.address)})
         await world.serve(planted.served)
-        calls = await world.start([{TO: "b"}] * 3, channel=channel, deadline=timing.AFTER_ABSENCE)
+        calls = await world.start(
+            [{CLUSTER_HEADER: "b"}] * 3, channel=channel, deadline=timing.AFTER_ABSENCE
+        )
         await world.control.unless_refused(door.attempted(deadline=timing.ATTEMPT))
         why = "the control plane has not answered"
         await world.attempts.quiet_from_now(why=why, seconds=timing.LATE_CONNECTION)

@@ -27,11 +27,11 @@ from conformance.scenarios.helpers.load_reports import balanced, reported
 from conformance.world import World
 from conformance.xds_config.clusters import Cluster, Threshold
 from conformance.xds_config.config import XdsConfig
-from conformance.xds_config.routes import TO
+from conformance.xds_config.routes import CLUSTER_HEADER
 from conformance.xds_config.trees import at_the_first, subscriptions_of, with_clusters
 from fake_control_plane import Kind
 
-MEANWHILE = 60
+BACKGROUND_REQUESTS = 60
 """Requests from before an update until well after its ACK: 0.3 s; the ACK takes 0.03 s."""
 
 ROOT = "m"
@@ -121,7 +121,7 @@ async def test_change(world: World, clause: str, before: Shape, after: Shape) ->
     """
     first, then = await arrange(world, before, after)
     await in_use(world, first, ROOT)
-    headers = [{**session, TO: ROOT} for session in world.sessions(MEANWHILE)]
+    headers = [{**session, CLUSTER_HEADER: ROOT} for session in world.sessions(BACKGROUND_REQUESTS)]
     meanwhile = await BackgroundTraffic.begin(world, headers)
     await world.serve(then)
     await check_use(world, clause, then)

@@ -8,9 +8,9 @@ from conformance import timing
 from conformance.judging.declaration import scenario
 from conformance.scenarios.helpers.aggregates import (
     BEFORE_X,
-    BESIDE,
     ROOTS,
     TREES,
+    UNAFFECTED_ROOT,
     Deployment,
     check_each,
     deploy,
@@ -50,9 +50,9 @@ GONE = (*each_position("x"), DIRECT)
 async def at_x(world: World) -> tuple[Deployment, tuple[str, ...]]:
     """Bring each tree into use at its leaf x; return the trees and the failed endpoints."""
     modes = dict.fromkeys(BEFORE_X, (Close(),))
-    planted = await deploy(world, *TREES, direct=(BESIDE, DIRECT), modes=modes)
+    planted = await deploy(world, *TREES, direct=(UNAFFECTED_ROOT, DIRECT), modes=modes)
     failed = planted.of(*BEFORE_X)
-    await in_use(world, planted.served, *ROOTS, DIRECT, BESIDE, failed=failed)
+    await in_use(world, planted.served, *ROOTS, DIRECT, UNAFFECTED_ROOT, failed=failed)
     return planted, failed
 
 
@@ -77,8 +77,8 @@ async def test_deletion_ignored(world: World) -> None:
     """
     planted, failed = await at_x(world)
     await world.control.delete(Kind.CLUSTER, *GONE)
-    later = await moved(world, planted.served, BESIDE)
-    await in_use(world, later, BESIDE)
+    later = await moved(world, planted.served, UNAFFECTED_ROOT)
+    await in_use(world, later, UNAFFECTED_ROOT)
     await check_each(world, "A53-DEL-01", later, *ROOTS, DIRECT, failed=failed, lasts=True)
     again = await moved(world, later, *GONE)
     await world.serve(again, unheard=True)

@@ -46,13 +46,13 @@ from conformance.world import ENOUGH_TO_DIFFER, World
 from conformance.xds_config.clusters import Aggregate, Cluster, LogicalDns
 from conformance.xds_config.config import with_raw_clusters
 from conformance.xds_config.policies import Policy, RingHash, RoundRobin
-from conformance.xds_config.routes import TO
+from conformance.xds_config.routes import CLUSTER_HEADER
 from conformance.xds_config.trees import at_the_first, subscriptions_of
 from conformance.xds_config.variants import ClusterVariant
 from test_servers import Answer, NameRecords, NoSuchName, ServerFailure, Silence
 from test_servers import BackendEndpoint as Member
 
-MEANWHILE: Final = 100
+BACKGROUND_REQUESTS: Final = 100
 """Requests during an update."""
 
 DECOY: Final = "decoy.xdspec.test"
@@ -185,7 +185,9 @@ async def test_name_that_changes(world: World) -> None:
     before, *after = (aggregate_config(("m",), (leaf("m", discovery=step),)) for step in steps)
     await in_use(world, before, "m")
     for served in after:
-        headers = [{**session, TO: "m"} for session in world.sessions(MEANWHILE)]
+        headers = [
+            {**session, CLUSTER_HEADER: "m"} for session in world.sessions(BACKGROUND_REQUESTS)
+        ]
         meanwhile = await BackgroundTraffic.begin(world, headers)
         await world.serve(served)
         expected = at_the_first(served, "m")

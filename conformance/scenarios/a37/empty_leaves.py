@@ -8,9 +8,9 @@ from conformance import timing
 from conformance.judging.declaration import case, scenario
 from conformance.judging.expectations import Duration
 from conformance.scenarios.helpers.aggregates import (
-    BESIDE,
     ROOTS,
     TREES,
+    UNAFFECTED_ROOT,
     by_health,
     calls_to,
     check_each,
@@ -48,12 +48,15 @@ async def test_without_endpoints(world: World, clause: str, trouble: ClusterChan
     endpoints again. The leaf x has four priorities with an endpoint each.
     """
     planted = await deploy(
-        world, *TREES, direct=(BESIDE,), modes=dict.fromkeys(each_position("x"), [Serve()] * 4)
+        world,
+        *TREES,
+        direct=(UNAFFECTED_ROOT,),
+        modes=dict.fromkeys(each_position("x"), [Serve()] * 4),
     )
     well = planted.served
     begun = with_clusters_changed(well, trouble, *each_position("x"))
     await world.serve(begun)
-    await calls_to(world, BESIDE)
+    await calls_to(world, UNAFFECTED_ROOT)
     known = world.now
     for root in ROOTS:
         calls = await calls_to(world, root, deadline=timing.AFTER_FAILOVER)
@@ -68,8 +71,8 @@ async def test_without_endpoints(world: World, clause: str, trouble: ClusterChan
     for served in (fewer, with_clusters_changed(fewer, trouble, *each_position("c"))):
         await world.serve(served)
         await check_each(world, "A37-TROUBLE-27", served)
-        calls = await calls_to(world, BESIDE)
-        await world.check("A37-TROUBLE-35", calls, at_the_first(served, BESIDE))
+        calls = await calls_to(world, UNAFFECTED_ROOT)
+        await world.check("A37-TROUBLE-35", calls, at_the_first(served, UNAFFECTED_ROOT))
     await world.serve(well)
     await check_each(world, "A37-TROUBLE-32", well)
 

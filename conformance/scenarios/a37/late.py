@@ -15,7 +15,7 @@ from conformance.scenarios.helpers.aggregates import (
 from conformance.world import PendingCalls, World
 from conformance.xds_config.broken import without_resources
 from conformance.xds_config.config import XdsConfig
-from conformance.xds_config.routes import TO
+from conformance.xds_config.routes import CLUSTER_HEADER
 from conformance.xds_config.trees import at_the_first, subscriptions_of
 from fake_control_plane import Kind
 
@@ -25,7 +25,7 @@ WAITS = EndsWith("DEADLINE_EXCEEDED")
 async def held_back(world: World, kind: Kind, lacks: XdsConfig, *roots: str) -> list[PendingCalls]:
     """Start requests to each root; wait until the client has subscribed to all of this kind."""
     await world.serve(lacks)
-    waiting = [await world.start([{TO: root}] * 3) for root in roots]
+    waiting = [await world.start([{CLUSTER_HEADER: root}] * 3) for root in roots]
     await require_subscribed(world, kind, lacks)
     return waiting
 
@@ -89,7 +89,7 @@ async def test_endpoints_of_another_route(world: World) -> None:
     lacks = without_resources(planted.served, Kind.ENDPOINTS, "x")
     roots = ("b", "x")
     waiting = await held_back(world, Kind.ENDPOINTS, lacks, *roots)
-    headers = [{TO: root} for root in roots]
+    headers = [{CLUSTER_HEADER: root} for root in roots]
     calls = await world.call(headers, deadline=timing.SEVERAL_MOMENTS)
     await world.check("A74-CONFIG-01", calls, WAITS)
     await world.serve(planted.served)
@@ -104,7 +104,7 @@ async def test_routes_to_what_is_late(world: World) -> None:
     An update leads the route of b to an aggregate; the endpoints of one of its leaves are late.
     """
     planted = await deploy(world, {"m": "x c"}, direct=("b",))
-    way = [{TO: "b"}] * 3
+    way = [{CLUSTER_HEADER: "b"}] * 3
     lacks = without_resources(planted.served, Kind.ENDPOINTS, "x")
     before = with_route(lacks, "b", "b")
     await world.serve(before)

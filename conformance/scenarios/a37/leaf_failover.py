@@ -18,7 +18,7 @@ from conformance.scenarios.helpers.aggregates import Deployment, calls_to, deplo
 from conformance.scenarios.helpers.localities import check_kept, fail, serve_again
 from conformance.world import World
 from conformance.xds_config.broken import with_clusters_changed, with_endpoints
-from conformance.xds_config.routes import TO
+from conformance.xds_config.routes import CLUSTER_HEADER
 from conformance.xds_config.trees import at_the_first
 from test_servers import BackendEndpoint, Close, Hold, Serve, Stall
 
@@ -80,7 +80,7 @@ async def test_requests_that_wait(world: World) -> None:
     """If a leaf fails, the next leaf serves the requests that waited for it."""
     planted = await deploy(world, {"m": "z b"}, modes={"z": [Hold()]})
     await world.serve(planted.served)
-    waiting = await world.start([{TO: "m"}] * 5)
+    waiting = await world.start([{CLUSTER_HEADER: "m"}] * 5)
     (held,) = planted.members["z"]
     await world.attempts.require_count(held, why="requests came")
     await fail(held)
@@ -88,7 +88,7 @@ async def test_requests_that_wait(world: World) -> None:
     await world.check("A37-FAILOVER-07", await waiting.over(), expected)
 
 
-MEANWHILE = 60
+BACKGROUND_REQUESTS = 60
 """Requests from before an update until well after its ACK: 0.3 s; the ACK takes 0.03 s."""
 
 UPDATES = {"of-its-locality": "locality-0", "of-another-locality": "other"}
@@ -110,7 +110,9 @@ async def test_update_of_the_next_leaf(world: World, locality: str) -> None:
         planted.served, with_endpoints(other.address, locality=locality), "b"
     )
     before = world.now
-    meanwhile = await world.start([{TO: "m"}] * MEANWHILE, pace=timing.SOAK_PACE)
+    meanwhile = await world.start(
+        [{CLUSTER_HEADER: "m"}] * BACKGROUND_REQUESTS, pace=timing.SOAK_PACE
+    )
     await world.serve(changed)
     served = AllServedBy((used.address,))
     await world.check("A37-FAILOVER-13", await meanwhile.over(), served)
@@ -153,7 +155,7 @@ async def test_stalled_leaf(world: World) -> None:
     """If a leaf stays CONNECTING, the client moves to the next when the failover timer fires."""
     planted = await deploy(world, {"m": "z b"}, modes={"z": [Stall()]})
     await world.serve(planted.served)
-    waiting = await world.start([{TO: "m"}] * 5, deadline=timing.AFTER_FAILOVER)
+    waiting = await world.start([{CLUSTER_HEADER: "m"}] * 5, deadline=timing.AFTER_FAILOVER)
     await world.check("A37-FAILOVER-03", await given_up(world, planted), lasting(1))
     await world.check("A37-FAILOVER-03", await waiting.over(), AllServedBy(planted.of("b")))
 
@@ -163,6 +165,6 @@ async def test_stalled_priorities_of_a_leaf(world: World) -> None:
     """Each stalled priority of a leaf has the time of the timer (A37), or the leaf has it (A75)."""
     planted = await deploy(world, {"m": "z b"}, modes={"z": [Stall()] * 2})
     await world.serve(planted.served)
-    await world.start([{TO: "m"}] * 5, deadline=timing.AFTER_TWO_FAILOVERS)
+    await world.start([{CLUSTER_HEADER: "m"}] * 5, deadline=timing.AFTER_TWO_FAILOVERS)
     took = await given_up(world, planted)
     await world.check("A37-FAILOVER-04", took, {"A37": lasting(2), "A75": lasting(1)})

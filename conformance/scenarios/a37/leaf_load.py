@@ -23,7 +23,7 @@ from conformance.scenarios.helpers.localities import fail, serve_again
 from conformance.world import World
 from conformance.xds_config.broken import unhealthy
 from conformance.xds_config.clusters import Cluster, Drop
-from conformance.xds_config.routes import TO
+from conformance.xds_config.routes import CLUSTER_HEADER
 
 
 def reported_below(name: str, *leaves: str) -> Cluster:
@@ -85,8 +85,8 @@ async def test_whose_lrs_server(
     unreported = replace(leaf, is_reported=False)
     await world.serve(aggregate_config(roots, (root, leaf if is_reported else unreported, beside)))
     await connected(world, *roots)
-    await world.require_served([{TO: "m"}] * 10)
-    await world.require_served([{TO: "beside"}] * 5)
+    await world.require_served([{CLUSTER_HEADER: "m"}] * 10)
+    await world.require_served([{CLUSTER_HEADER: "beside"}] * 5)
     with_it, without = (
         aggregate_config(roots, (root, cluster, beside)) for cluster in (leaf, unreported)
     )
@@ -136,6 +136,6 @@ async def test_several_ways(world: World) -> None:
     ways = ("a", "q")
     served = aggregate_config(ways, (reported_below("a", "q"), cluster))
     await world.serve(served)
-    await world.require_served([{TO: way} for way in ways * 15])
+    await world.require_served([{CLUSTER_HEADER: way} for way in ways * 15])
     expected = balanced(served)
     await world.check("A37-LOAD-08", await reported(world, expected), expected)

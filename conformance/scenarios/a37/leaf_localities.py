@@ -30,7 +30,7 @@ from conformance.xds_config.clusters import Cluster, Eds
 from conformance.xds_config.config import XdsConfig, aggregate, single_locality
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import RoundRobin
-from conformance.xds_config.routes import TO
+from conformance.xds_config.routes import CLUSTER_HEADER
 from conformance.xds_config.trees import at_the_first, with_clusters
 from test_servers import BackendEndpoint as Member
 from test_servers import Close, Serve
@@ -43,7 +43,7 @@ ENOUGH_FOR_WEIGHTS = 160
 ENOUGH_TO_MEET_ALL = 20
 """Number of random calls that all miss one of two localities once in a million rounds."""
 
-MEANWHILE = 200
+BACKGROUND_REQUESTS = 200
 """Requests during several updates, for 1 s; the updates take less."""
 
 
@@ -131,7 +131,7 @@ async def test_locality_that_moves(world: World) -> None:
     here = tier(0, [used])
     served = aggregate_config((ROOT,), (*aggregates({ROOT: "z"}), leaf("z").with_localities(here)))
     await world.serve(served)
-    await world.require_served([{TO: ROOT}])
+    await world.require_served([{CLUSTER_HEADER: ROOT}])
     before, both = world.now, tier(0, [used, other])
     every = EachServesSome((used.address, other.address))
     await world.serve(moving(served, both))
@@ -140,7 +140,7 @@ async def test_locality_that_moves(world: World) -> None:
     await world.serve(served)
     alone = AllServedBy((used.address,))
     await world.rounds.require(alone, partial(calls_to, world, ROOT), why="no other is listed")
-    headers = [{**session, TO: ROOT} for session in world.sessions(MEANWHILE)]
+    headers = [{**session, CLUSTER_HEADER: ROOT} for session in world.sessions(BACKGROUND_REQUESTS)]
     meanwhile = await BackgroundTraffic.begin(world, headers)
     for number, endpoint in enumerate(failing, start=1):
         await world.serve(moving(served, tier(number, [endpoint]), here))

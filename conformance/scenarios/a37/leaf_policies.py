@@ -20,7 +20,7 @@ from conformance.world import ENOUGH_TO_DIFFER, ENOUGH_TO_SPREAD, TURNS, World
 from conformance.xds_config.broken import unhealthy, with_clusters_changed
 from conformance.xds_config.config import aggregate, single_locality
 from conformance.xds_config.policies import RoundRobin
-from conformance.xds_config.routes import SESSION, TO
+from conformance.xds_config.routes import CLUSTER_HEADER, SESSION
 from conformance.xds_config.variants import ClusterVariant
 from test_servers import Serve, Stall
 
@@ -98,7 +98,7 @@ async def test_priorities_within_a_leaf(world: World) -> None:
     """
     planted = await deploy(world, {"m": "z b"}, modes={"z": [Stall(), Serve()]})
     await world.serve(planted.served)
-    await world.start([{TO: "m"}] * 5, deadline=timing.AFTER_FAILOVER)
+    await world.start([{CLUSTER_HEADER: "m"}] * 5, deadline=timing.AFTER_FAILOVER)
     _, second = planted.members["z"]
     await world.attempts.require_one(
         second, why="the priority before it stalls", within=timing.AFTER_FAILOVER

@@ -10,9 +10,9 @@ from conformance import timing
 from conformance.judging.declaration import scenario
 from conformance.judging.expectations import EndsWith, Expectation
 from conformance.scenarios.helpers.aggregates import (
-    BESIDE,
     FAILS,
     STATUSES,
+    UNAFFECTED_ROOT,
     Deployment,
     aggregates,
     calls_to,
@@ -26,7 +26,7 @@ from conformance.scenarios.helpers.aggregates import (
 from conformance.world import PendingCalls, World
 from conformance.xds_config.broken import without_resources
 from conformance.xds_config.config import XdsConfig
-from conformance.xds_config.routes import TO
+from conformance.xds_config.routes import CLUSTER_HEADER
 from conformance.xds_config.trees import at_the_first, with_clusters
 from fake_control_plane import Kind
 
@@ -49,7 +49,7 @@ async def without(
     lacks = without_resources(planted.served, Kind.CLUSTER, *held_back)
     await world.serve(lacks)
     root = planted.served.routes[0].cluster
-    waiting = await world.start([{TO: root}] * 3, deadline=deadline)
+    waiting = await world.start([{CLUSTER_HEADER: root}] * 3, deadline=deadline)
     await require_subscribed(world, Kind.CLUSTER, lacks)
     return waiting
 
@@ -105,7 +105,7 @@ async def test_trees_in_use(world: World) -> None:
     There are two trees: one has all its resources, the other waits for a new first leaf.
     """
     shapes = (prefixed({"m": "b c"}, "used"), prefixed({"m": "new b c"}, "changed"))
-    planted = await deploy(world, *shapes, direct=(BESIDE, LATE))
+    planted = await deploy(world, *shapes, direct=(UNAFFECTED_ROOT, LATE))
     lacks = without_resources(planted.served, Kind.CLUSTER, "changed-new", LATE)
     before = as_it_was(lacks)
     await world.serve(before)
@@ -131,7 +131,10 @@ async def test_trees_in_use(world: World) -> None:
 
 def as_it_was(served: XdsConfig) -> XdsConfig:
     """Return the config before the update: without the new leaf, and with another route to late."""
-    routes = (*map(route_to, (*CLAUSES, BESIDE)), replace(route_to(LATE), cluster=BESIDE))
+    routes = (
+        *map(route_to, (*CLAUSES, UNAFFECTED_ROOT)),
+        replace(route_to(LATE), cluster=UNAFFECTED_ROOT),
+    )
     changed = aggregates({CHANGED: "changed-b changed-c"})
     return replace(with_clusters(served, *changed), routes=routes)
 
@@ -151,7 +154,7 @@ async def test_before_all_endpoints(world: World) -> None:
     """If the ADS stream fails before a leaf's endpoints came, the client uses the next leaf."""
     planted = await deploy(world, {"m": "x b"})
     await world.serve(without_resources(planted.served, Kind.ENDPOINTS, "x", "b"))
-    waiting = await world.start([{TO: "m"}] * 3)
+    waiting = await world.start([{CLUSTER_HEADER: "m"}] * 3)
     lacks = without_resources(planted.served, Kind.ENDPOINTS, "x")
     await require_subscribed(world, Kind.ENDPOINTS, lacks)
     await world.serve(lacks)  # The client must have ACKed the endpoints of b.

@@ -26,7 +26,7 @@ from conformance.scenarios.helpers.aggregates import (
 )
 from conformance.world import World
 from conformance.xds_config.config import XdsConfig
-from conformance.xds_config.routes import TO
+from conformance.xds_config.routes import CLUSTER_HEADER
 from conformance.xds_config.variants import ClusterVariant
 from fake_control_plane import Kind, RawResource
 
@@ -62,7 +62,7 @@ async def test_clusters(world: World, names: tuple[str, ...]) -> None:
     """
     before, after = await updates(world, names)
     await world.serve(before)
-    await world.require_served([{TO: name} for name in names])
+    await world.require_served([{CLUSTER_HEADER: name} for name in names])
     good = {name: after.get_cluster(name).resource() for name in names}
     sent = [
         cluster if name == "good" else NO_EDS_CONFIG.of(cluster) for name, cluster in good.items()
@@ -112,7 +112,7 @@ async def test_before_anything_was_accepted(world: World) -> None:
     pair = zip(("bad", "good"), members, strict=True)
     whole = aggregate_config(("bad", "good"), [leaf(name, (endpoint,)) for name, endpoint in pair])
     await world.serve(replace(whole, unsent=((Kind.CLUSTER, "bad"), (Kind.CLUSTER, "good"))))
-    requests = await world.start([{TO: "good"}])
+    requests = await world.start([{CLUSTER_HEADER: "good"}])
     await require_subscribed(world, Kind.CLUSTER, whole)
     sent = (
         NO_EDS_CONFIG.of(whole.get_cluster("bad").resource()),
@@ -163,7 +163,7 @@ async def test_endpoints(
         for several in (members[:2], members[2:])
     )
     await world.serve(before)
-    await world.require_served([{TO: name} for name in names])
+    await world.require_served([{CLUSTER_HEADER: name} for name in names])
     sent = {name: after.get_cluster(name).endpoints() for name in names}
     sent["bad"] = spoilt(sent["bad"])
     answer = await world.control.offer(Kind.ENDPOINTS, *sent.values())

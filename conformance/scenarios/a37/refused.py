@@ -5,9 +5,9 @@ from functools import partial
 from conformance.judging.declaration import scenario
 from conformance.judging.expectations import Expectation
 from conformance.scenarios.helpers.aggregates import (
-    BESIDE,
     ROOTS,
     TREES,
+    UNAFFECTED_ROOT,
     Deployment,
     aggregates,
     calls_to,
@@ -31,7 +31,7 @@ from conformance.xds_config.broken import (
     without_resources,
 )
 from conformance.xds_config.config import XdsConfig
-from conformance.xds_config.routes import TO
+from conformance.xds_config.routes import CLUSTER_HEADER
 from conformance.xds_config.trees import at_the_first, with_clusters
 from fake_control_plane import Kind
 
@@ -44,7 +44,7 @@ DIRECT = "direct"
 
 async def started(world: World, *roots: str) -> dict[str, PendingCalls]:
     """Start requests to each root; they wait for resources that are held back."""
-    return {root: await world.start([{TO: root}] * 3) for root in roots}
+    return {root: await world.start([{CLUSTER_HEADER: root}] * 3) for root in roots}
 
 
 async def moved(world: World, served: XdsConfig, name: str) -> XdsConfig:
@@ -61,24 +61,24 @@ async def with_another_beside(world: World, served: XdsConfig) -> XdsConfig:
     By then the client has processed all earlier responses.
     """
     (address,) = await world.addresses(1)
-    later = with_clusters_changed(served, with_endpoints(address), BESIDE)
-    await in_use(world, later, BESIDE)
+    later = with_clusters_changed(served, with_endpoints(address), UNAFFECTED_ROOT)
+    await in_use(world, later, UNAFFECTED_ROOT)
     return later
 
 
 @scenario("A37-TROUBLE-25", "A37-TROUBLE-31", "A37-TROUBLE-35")
 async def test_endpoints_from_the_start(world: World) -> None:
     """A leaf whose endpoints were rejected and never accepted has none."""
-    planted = await deploy(world, *TREES, direct=(BESIDE,))
+    planted = await deploy(world, *TREES, direct=(UNAFFECTED_ROOT,))
     well, bad = planted.served, each_position("x")
     lacks = without_resources(well, Kind.ENDPOINTS, *bad)
     await world.serve(lacks)
-    waiting = await started(world, *ROOTS, BESIDE)
+    waiting = await started(world, *ROOTS, UNAFFECTED_ROOT)
     await require_subscribed(world, Kind.ENDPOINTS, lacks)
     refused = (rejected_endpoints(well.get_cluster(name)) for name in bad)
     await require_rejected(world, Kind.ENDPOINTS, *refused)
     for root, calls in waiting.items():
-        clause = "A37-TROUBLE-35" if root == BESIDE else "A37-TROUBLE-25"
+        clause = "A37-TROUBLE-35" if root == UNAFFECTED_ROOT else "A37-TROUBLE-25"
         await world.check(clause, await calls.over(), at_the_first(lacks, root))
     await check_each(world, "A37-TROUBLE-25", lacks)
     failed = await lose_before_x(world, planted)
@@ -112,16 +112,16 @@ def with_x_first(served: XdsConfig) -> XdsConfig:
 @scenario("A37-TROUBLE-11", "A37-TROUBLE-12", "A37-TROUBLE-14", "A37-TROUBLE-35")
 async def test_clusters_from_the_start(world: World) -> None:
     """If the client rejects a cluster and never accepted it, requests to it fail."""
-    planted = await deploy(world, *TREES, direct=(BESIDE, DIRECT))
+    planted = await deploy(world, *TREES, direct=(UNAFFECTED_ROOT, DIRECT))
     well, bad = planted.served, (*each_position("x"), DIRECT)
     lacks = without_resources(well, Kind.CLUSTER, *bad)
     await world.serve(lacks)
-    waiting = await started(world, *ROOTS, DIRECT, BESIDE)
+    waiting = await started(world, *ROOTS, DIRECT, UNAFFECTED_ROOT)
     await require_subscribed(world, Kind.CLUSTER, lacks)
     await require_rejected(
         world, Kind.CLUSTER, *(rejected_cluster(well.get_cluster(name)) for name in bad)
     )
-    clauses = {DIRECT: "A37-TROUBLE-12", BESIDE: "A37-TROUBLE-35"}
+    clauses = {DIRECT: "A37-TROUBLE-12", UNAFFECTED_ROOT: "A37-TROUBLE-35"}
     for root, calls in waiting.items():
         clause = clauses.get(root, "A37-TROUBLE-11")
         expected = at_the_first(lacks, root) if root in clauses else without_one(lacks, root)
@@ -136,8 +136,8 @@ async def test_clusters_after_good_ones(world: World) -> None:
 
     The updates are for the leaf x of each tree, and for one aggregate.
     """
-    well = (await deploy(world, *TREES, direct=(BESIDE,))).served
-    await in_use(world, well, *ROOTS, BESIDE)
+    well = (await deploy(world, *TREES, direct=(UNAFFECTED_ROOT,))).served
+    await in_use(world, well, *ROOTS, UNAFFECTED_ROOT)
     bad = (*each_position("x"), "only-m")
     await require_rejected(
         world, Kind.CLUSTER, *(rejected_cluster(well.get_cluster(name)) for name in bad)
@@ -154,17 +154,17 @@ async def test_clusters_after_good_ones(world: World) -> None:
 @scenario("A37-TREE-02", "A37-TROUBLE-07", "A37-TROUBLE-08", "A37-TROUBLE-09", "A37-TROUBLE-35")
 async def test_deleted(world: World) -> None:
     """If a cluster in use is deleted, its tree fails, or the client skips it, by edition."""
-    planted = await deploy(world, *TREES, NESTED, direct=(BESIDE, DIRECT))
+    planted = await deploy(world, *TREES, NESTED, direct=(UNAFFECTED_ROOT, DIRECT))
     well, gone = planted.served, (*each_position("x"), "nested-n", DIRECT)
-    await in_use(world, well, *ROOTS, DIRECT, BESIDE)
+    await in_use(world, well, *ROOTS, DIRECT, UNAFFECTED_ROOT)
     roots = (*ROOTS, "nested-m") if await is_in_order(world, well, "nested-m") else ROOTS
     lacks = without_resources(well, Kind.CLUSTER, *gone)
     await world.serve(lacks)
     await world.control.delete(Kind.CLUSTER, *gone)
     lacks = await with_another_beside(world, lacks)
     await check_deleted(world, planted, lacks, *roots)
-    calls = await calls_to(world, BESIDE)
-    await world.check("A37-TROUBLE-35", calls, at_the_first(lacks, BESIDE))
+    calls = await calls_to(world, UNAFFECTED_ROOT)
+    await world.check("A37-TROUBLE-35", calls, at_the_first(lacks, UNAFFECTED_ROOT))
     (address,) = await world.addresses(1)
     again = with_clusters_changed(await moved(world, well, "x"), with_endpoints(address), DIRECT)
     await world.serve(again, unheard=True)
@@ -206,6 +206,6 @@ async def test_state_of_a_root_refused(world: World) -> None:
     planted = await deploy(world, {"m": "b"})
     well = planted.served
     await world.serve(without_resources(well, Kind.CLUSTER, "m"))
-    await world.start([{TO: "m"}])
+    await world.start([{CLUSTER_HEADER: "m"}])
     await require_rejected(world, Kind.CLUSTER, rejected_cluster(well.get_cluster("m")))
     await errors_and_waits(world, "m", partial(world.serve, well))

@@ -32,7 +32,7 @@ from conformance.world import World
 from conformance.xds_config.broken import with_clusters_changed, with_endpoints
 from conformance.xds_config.clusters import Cluster, Eds
 from conformance.xds_config.config import XdsConfig, with_raw_clusters
-from conformance.xds_config.routes import TO
+from conformance.xds_config.routes import CLUSTER_HEADER
 from conformance.xds_config.trees import (
     at_the_first,
     in_tree_order,
@@ -263,12 +263,12 @@ async def test_too_deep_and_mended(world: World) -> None:
     planted = await deploy(world, links)
     await world.serve(planted.served)
     watched = await world.states.watch()
-    await world.call([{TO: "c-0"}])
+    await world.call([{CLUSTER_HEADER: "c-0"}])
     states = await world.states.until(watched, "TRANSIENT_FAILURE")
     await world.check("A37-TREE-18", states, EndsInState(("TRANSIENT_FAILURE",)))
-    waits = await world.start([{TO: "c-0"}], wait_for_ready=True, deadline=timing.HELD)
+    waits = await world.start([{CLUSTER_HEADER: "c-0"}], wait_for_ready=True, deadline=timing.HELD)
     await world.check("A37-TREE-18", await waits.over(), EndsWith("DEADLINE_EXCEEDED"))
-    waits = await world.start([{TO: "c-0"}], wait_for_ready=True)
+    waits = await world.start([{CLUSTER_HEADER: "c-0"}], wait_for_ready=True)
     mended = with_clusters(planted.served, *aggregates({"c-3": "c-17"}))
     await world.serve(mended)
     expected = at_the_first(mended, "c-0")
@@ -285,7 +285,7 @@ async def test_chain_of_a_thousand(world: World) -> None:
     """
     planted = await deploy(world, chain("c", 1000))
     await world.serve(planted.served)
-    deep = await world.start([{TO: "c-0"}])
+    deep = await world.start([{CLUSTER_HEADER: "c-0"}])
     choices: dict[str, Expectation] = {"fail": Fails(), "wait": EndsWith("DEADLINE_EXCEEDED")}
     await world.check("A37-TREE-38", await deep.over(), choices)
 
@@ -349,7 +349,7 @@ async def test_many_leaves(world: World, place: int) -> None:
     above = aggregates({"m": " ".join(names)})
     served = with_clusters(planted.served, *alike, planted.served.get_cluster(serving), *above)
     await world.serve(replace(served, unsent=tuple((Kind.CLUSTER, name) for name in names)))
-    waiting = await world.start([{TO: "m"}], deadline=timing.MANY_NAMES)
+    waiting = await world.start([{CLUSTER_HEADER: "m"}], deadline=timing.MANY_NAMES)
     await world.control.give_time_to_ask(Kind.CLUSTER, len(names), within=timing.BEFORE_ABSENCE)
     await world.serve(served)
     choices: dict[str, Expectation] = {"served": at_the_first(served, "m"), "fails": Fails()}

@@ -17,7 +17,7 @@ from conformance.xds_config.policies import RingHash
 from fake_control_plane import Kind
 from test_servers import Stall
 
-MANY = 200
+MANY_ENDPOINTS = 200
 """Number of endpoints; nearly each new request picks one that no request has picked before."""
 
 CALLS = 60
@@ -58,7 +58,7 @@ async def test_many_come_and_go(world: World) -> None:
     Requests trigger connection attempts at endpoints at the moment when an update removes them.
     """
     (kept,) = await world.addresses(1)
-    going = await world.endpoints(MANY, mode=Stall())
+    going = await world.endpoints(MANY_ENDPOINTS, mode=Stall())
     config = single_locality((kept,), policy=RingHash(minimum=4096))
     many = single_locality((kept, *(each.address for each in going)), policy=RingHash(minimum=4096))
     await world.serve(config)

@@ -32,7 +32,7 @@ may take 3.1 s, and all together 6.2 s."""
 ANOTHER = AttemptCount(total=1, others=True)
 """At least one attempt at the endpoints in question."""
 
-MANY = 100
+MANY_LISTS = 100
 """Number of candidate lists of five endpoints; in nearly each the four orders differ."""
 
 
@@ -176,7 +176,7 @@ async def test_order(world: World) -> None:
     fives = itertools.permutations(await world.endpoints(7), 5)
     walks = (
         RingOrder(world, five, ranked(five).with_policy(LARGE), key_format)
-        for five in world.rng.sample([*fives], MANY)
+        for five in world.rng.sample([*fives], MANY_LISTS)
     )
     met = next(order for order in walks if len({*orders(order).values()}) == len(orders(order)))
     await world.serve(met.served)

@@ -28,7 +28,7 @@ BY_HEADER = TypedRingHash(HEADER, minimum=LARGE.minimum)
 WITHOUT: list[dict[str, str]] = [{}]
 """A request without the header."""
 
-MANY = 20
+CONCURRENT_REQUESTS = 20
 """Number of concurrent requests."""
 
 ENOUGH_TO_MEET = 100
@@ -185,7 +185,7 @@ async def test_one_ready(world: World) -> None:
     In a client without this feature some requests wait for the CONNECTING endpoint.
     """
     order = await arranged(world, "READY", FAILED, "CONNECTING", "IDLE")
-    calls = await world.call(WITHOUT * MANY, deadline=timing.EVENT)
+    calls = await world.call(WITHOUT * CONCURRENT_REQUESTS, deadline=timing.EVENT)
     await world.check("A76-REQ-04", calls, AllServedBy((order[0].address,)))
 
 
@@ -211,7 +211,7 @@ async def test_all_idle(world: World) -> None:
     await world.check("A76-REQ-05", world.attempts.seen(since=since), EndpointsTried(1))
     why = "a connection is being tried"
     await world.states.require(watched, "CONNECTING", since=told, why=why)
-    more = await world.start(WITHOUT * MANY, deadline=timing.HELD)
+    more = await world.start(WITHOUT * CONCURRENT_REQUESTS, deadline=timing.HELD)
     quiet = await world.attempts.quiet_from_now(
         why="requests came while one endpoint was CONNECTING"
     )
@@ -225,5 +225,7 @@ async def test_all_failed(world: World) -> None:
     """A request with a random hash fails if all endpoints have failed."""
     await arranged(world, FAILED, FAILED, FAILED)
     fails = EndsWith("UNAVAILABLE")
-    calls = await world.eventually(fails, lambda: world.call(WITHOUT * MANY, deadline=timing.EVENT))
+    calls = await world.eventually(
+        fails, lambda: world.call(WITHOUT * CONCURRENT_REQUESTS, deadline=timing.EVENT)
+    )
     await world.check("A76-REQ-07", calls, fails)

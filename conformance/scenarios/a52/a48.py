@@ -19,7 +19,7 @@ from conformance.xds_config.config import one_cluster, with_raw_clusters
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import RoundRobin
 from conformance.xds_config.policy_lists import in_localities, least_request, policies
-from conformance.xds_config.routes import TO
+from conformance.xds_config.routes import CLUSTER_HEADER
 from conformance.xds_config.variants import ClusterVariant
 
 ELEVEN, MANY, LARGEST = 11, 2**31 - 1, 2**32 - 1
@@ -128,7 +128,7 @@ async def test_one_is_idle(world: World, clause: str, said: Said, counts: tuple[
     await streams.end_all_at(idle)
     others = next_to(drawn) if asked < MANY else (USUAL, LARGEST)
     requests = enough(drawn, len(members), others)
-    headers = [{**session, TO: "c"} for session in world.sessions(requests)]
+    headers = [{**session, CLUSTER_HEADER: "c"} for session in world.sessions(requests)]
     rounds = [await world.call(some, concurrency=AT_ONCE) for some in in_rounds(headers)]
     calls = Calls(tuple(chain.from_iterable(rounds)))
     all_draws = len(members) ** drawn

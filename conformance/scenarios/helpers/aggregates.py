@@ -28,7 +28,7 @@ from conformance.xds_config.clusters import Aggregate, Cluster, Discovery, Eds, 
 from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import Policy, RoundRobin
-from conformance.xds_config.routes import BY_SESSION, TO, Route
+from conformance.xds_config.routes import BY_SESSION, CLUSTER_HEADER, Route
 from conformance.xds_config.subscriptions import subscriptions
 from conformance.xds_config.trees import at_the_first, with_clusters
 from fake_control_plane import Kind
@@ -73,7 +73,7 @@ def leaf(name: str, *priorities: Sequence[Member], discovery: Discovery | None =
 
 def route_to(name: str) -> Route:
     """Return the route of calls whose header names this cluster."""
-    return Route(BY_SESSION, cluster=name, when=(TO, name))
+    return Route(BY_SESSION, cluster=name, when=(CLUSTER_HEADER, name))
 
 
 def with_route(served: XdsConfig, name: str, cluster: str) -> XdsConfig:
@@ -152,7 +152,7 @@ async def calls_to(
     world: World, root: str, count: int = 3, *, deadline: float | None = None
 ) -> Calls:
     """Make `count` calls by the route to this cluster."""
-    headers = [{**session, TO: root} for session in world.sessions(count)]
+    headers = [{**session, CLUSTER_HEADER: root} for session in world.sessions(count)]
     return await world.call(headers, deadline=deadline)
 
 
@@ -205,9 +205,9 @@ async def errors_and_waits(
     await world.check("A37-TROUBLE-34", await calls_to(world, root), FAILS)
     states = await world.states.until(watched, "TRANSIENT_FAILURE")
     await world.check("A37-TROUBLE-33", states, EndsInState(("TRANSIENT_FAILURE",)))
-    waits = await world.start([{TO: root}], wait_for_ready=True, deadline=timing.HELD)
+    waits = await world.start([{CLUSTER_HEADER: root}], wait_for_ready=True, deadline=timing.HELD)
     await world.check("A37-TROUBLE-34", await waits.over(), EndsWith("DEADLINE_EXCEEDED"))
-    waits = await world.start([{TO: root}], wait_for_ready=True, deadline=within)
+    waits = await world.start([{CLUSTER_HEADER: root}], wait_for_ready=True, deadline=within)
     await mend()
     served = await waits.over()
     # The resources may come one after another, so any leaf may serve the request.
@@ -226,7 +226,7 @@ ROOTS: Final = tuple(f"{where}-m" for where in POSITIONS)
 BEFORE_X: Final = ("middle-b", "last-b", "last-c")
 """The leaves before x in all trees."""
 
-BESIDE: Final = "beside"
+UNAFFECTED_ROOT: Final = "beside"
 """A cluster of another route, which always works."""
 
 

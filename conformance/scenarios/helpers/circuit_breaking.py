@@ -20,7 +20,7 @@ from conformance.spec.oracles.circuit_breaking import USUAL_LIMIT
 from conformance.world import DUPLEX, PendingCalls, World, waits
 from conformance.xds_config.clusters import Cluster, Drop, Threshold
 from conformance.xds_config.config import XdsConfig
-from conformance.xds_config.routes import TO
+from conformance.xds_config.routes import CLUSTER_HEADER
 from test_servers import BackendEndpoint as Member
 
 KEPT_OPEN = {"rpc-behavior": "keep-open"}
@@ -81,7 +81,7 @@ async def require_failures(world: World, to: str, *, why: str) -> None:
 def failed(world: World, to: str) -> int:
     """Return the number of requests by a route that have failed so far."""
     made = (call for call in world.calls.made if call.status == "UNAVAILABLE")
-    return sum(1 for call in made if (TO, to) in call.metadata)
+    return sum(1 for call in made if (CLUSTER_HEADER, to) in call.metadata)
 
 
 async def until_at(world: World, root: str, cluster: Cluster, *, why: str) -> None:
@@ -119,7 +119,7 @@ async def connected(world: World, *roots: str, channel: Channel | None = None) -
     """
     sessions = zip(roots, world.sessions(len(roots)), strict=True)
     await world.require_served(
-        [{**session, TO: root} for root, session in sessions], channel=channel
+        [{**session, CLUSTER_HEADER: root} for root, session in sessions], channel=channel
     )
 
 
@@ -164,7 +164,9 @@ class Streams:
         A client checks the limit before it counts a stream, so concurrent streams may exceed the
         limit. That cannot happen if the limit admits all of them, or none.
         """
-        headers = [{**session, TO: to, **KEPT_OPEN} for session in self._world.sessions(count)]
+        headers = [
+            {**session, CLUSTER_HEADER: to, **KEPT_OPEN} for session in self._world.sessions(count)
+        ]
         started = await self._world.start(headers, path=DUPLEX, kept_open=True, deadline=None)
         return await started.begun()
 
@@ -265,7 +267,7 @@ class Streams:
     ) -> Call:
         (session,) = self._world.sessions(1)
         started = await self._world.start(
-            [{**session, TO: to, **KEPT_OPEN}],
+            [{**session, CLUSTER_HEADER: to, **KEPT_OPEN}],
             path=DUPLEX,
             channel=channel,
             kept_open=True,
@@ -285,7 +287,7 @@ class Streams:
 async def kept_open(world: World, number: int, *, to: str = "") -> PendingCalls:
     """Start `number` calls that the backends receive and leave open."""
     waiting = sum(1 for row in world.fleet.ledger.rpcs if row.ended_at is None)
-    headers = [{**session, **KEPT_OPEN, TO: to} for session in world.sessions(number)]
+    headers = [{**session, **KEPT_OPEN, CLUSTER_HEADER: to} for session in world.sessions(number)]
     started = await world.start(headers, deadline=None)
     await arrived(world, waiting + number, why="the client started each of them")
     return started

@@ -32,7 +32,7 @@ Form = Literal["EDS", "aggregate", "LOGICAL_DNS"]
 STEPS = 3
 """Number of places. A valid update leads neither to the current place nor to that of an odd one."""
 
-BESIDE = "beside"
+OTHER_CLUSTER = "beside"
 
 GOOD: Mapping[Form, str] = {
     "EDS": "A37-VALID-02",
@@ -104,7 +104,7 @@ class LiveCluster:
         made = cls(world, form, await world.addresses(2 * STEPS), **names)
         world.checks.turn_to(about or (NAMED if names else GOOD[form]))
         await world.serve(made.served())
-        for of in (made.name, BESIDE):
+        for of in (made.name, OTHER_CLUSTER):
             why = "the Clusters are valid"
             await world.rounds.require(made.leads(of=of), partial(calls_to, world, of), why=why)
         return made
@@ -114,9 +114,13 @@ class LiveCluster:
         at = self._at + step
         both = (
             Cluster(name=self.name, discovery=self._discovery(at), policy=RoundRobin()),
-            Cluster(name=BESIDE, discovery=self._place(at, BESIDE).discovery, policy=RoundRobin()),
+            Cluster(
+                name=OTHER_CLUSTER,
+                discovery=self._place(at, OTHER_CLUSTER).discovery,
+                policy=RoundRobin(),
+            ),
         )
-        routes = (route_to(BESIDE), route_to(self.name))
+        routes = (route_to(OTHER_CLUSTER), route_to(self.name))
         return XdsConfig(clusters=(*both, *self._places), routes=routes)
 
     def leads(self, step: int = 0, of: str = "") -> AllServedBy:
@@ -124,7 +128,7 @@ class LiveCluster:
         return AllServedBy(self._place(self._at + step, of).addresses())
 
     def _place(self, at: int, of: str = "") -> Cluster:
-        return self._places[STEPS * (of == BESIDE) + at % STEPS]
+        return self._places[STEPS * (of == OTHER_CLUSTER) + at % STEPS]
 
     def _discovery(self, at: int) -> Discovery:
         place = self._place(at)
@@ -146,11 +150,11 @@ class LiveCluster:
         Returns:
             True if the client rejected it.
         """
-        answer = await self._offer(odd, BESIDE)
+        answer = await self._offer(odd, OTHER_CLUSTER)
         await self._check_answer(odd, answer, acked=False)
         if not answer.acked:
             if self._waits_for_the_other:  # Wait once only for a client that does not use it.
-                calls = await self._until(self.leads(1, BESIDE), BESIDE)
+                calls = await self._until(self.leads(1, OTHER_CLUSTER), OTHER_CLUSTER)
                 self._waits_for_the_other = not calls.overdue
                 await self._world.check(UNCHANGED, calls, self._beside())
             calls = await calls_to(self._world, self.name)
@@ -279,7 +283,7 @@ class LiveCluster:
         if taken:
             await calls_to(self._world, self.name, deadline=timing.SEVERAL_MOMENTS)
         self._at += steps
-        good = (self.served().get_cluster(name).resource() for name in (self.name, BESIDE))
+        good = (self.served().get_cluster(name).resource() for name in (self.name, OTHER_CLUSTER))
         told = f"{self._told(self._at)}, as it is"
         mended = await self._world.control.offer(Kind.CLUSTER, *good, told=told)
         await self._check(AFTERWARDS, mended, AckedOrNacked(acked=True))
@@ -303,7 +307,7 @@ class LiveCluster:
 
         Envoy uses it only if the invalid resource kept the constraints of the API.
         """
-        then, before = self.leads(1, BESIDE), self.leads(0, BESIDE)
+        then, before = self.leads(1, OTHER_CLUSTER), self.leads(0, OTHER_CLUSTER)
         either = AllServedBy((*then.addresses, *before.addresses))
         return self._world.checks.by_edition(
             UNCHANGED, lambda edition: either if edition == "envoy" else then

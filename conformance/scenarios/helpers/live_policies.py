@@ -66,7 +66,7 @@ TWICE = 2
 """Number of requests with each hash. With only one, ROUND_ROBIN would look like a ring with unknown
 keys."""
 
-MEANWHILE = 60
+BACKGROUND_REQUESTS = 60
 """Calls from before an update until well after its ACK: 0.3 s; the ACK takes 0.03 s."""
 
 
@@ -169,7 +169,7 @@ class LivePolicy:
 
 async def requests_meanwhile(world: World) -> BackgroundTraffic:
     """Start requests from before an update until it is in use."""
-    return await BackgroundTraffic.begin(world, world.sessions(MEANWHILE))
+    return await BackgroundTraffic.begin(world, world.sessions(BACKGROUND_REQUESTS))
 
 
 async def in_use(world: World, served: XdsConfig, as_if: Policy) -> tuple[Calls, Expectation]:

@@ -12,7 +12,7 @@ from conformance.judging.expectations import Duration
 from conformance.scenarios.helpers.aggregates import require_subscribed
 from conformance.world import PendingCalls, World
 from conformance.xds_config.config import XdsConfig
-from conformance.xds_config.routes import TO
+from conformance.xds_config.routes import CLUSTER_HEADER
 from fake_control_plane import Kind
 
 THE_WHOLE_TIME: Final = Duration(
@@ -43,7 +43,7 @@ async def started(
     world: World, root: str, *, deadline: float = timing.AFTER_ABSENCE
 ) -> PendingCalls:
     """Start requests to a root that wait until the missing resources are known to be missing."""
-    return await world.start([{TO: root}] * 3, deadline=deadline)
+    return await world.start([{CLUSTER_HEADER: root}] * 3, deadline=deadline)
 
 
 async def check_time(

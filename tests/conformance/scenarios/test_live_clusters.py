@@ -8,7 +8,7 @@ from typing import Any, cast, get_args
 import pytest
 
 from conformance.judging.aborts import Unsupported
-from conformance.scenarios.helpers.live_clusters import BESIDE, STEPS, Form, LiveCluster
+from conformance.scenarios.helpers.live_clusters import OTHER_CLUSTER, STEPS, Form, LiveCluster
 from conformance.xds_config.subscriptions import subscriptions
 from conformance.xds_config.trees import at_the_first
 from conformance.xds_config.variants import ClusterVariant
@@ -25,7 +25,9 @@ def live(form: Form) -> LiveCluster:
 def test_each_update_leads_elsewhere(form: Form) -> None:
     live_cluster = live(form)
     places = [
-        live_cluster.leads(step, of).addresses for of in ("used", BESIDE) for step in range(STEPS)
+        live_cluster.leads(step, of).addresses
+        for of in ("used", OTHER_CLUSTER)
+        for step in range(STEPS)
     ]
     assert sorted(places) == [(address,) for address in ADDRESSES]
     assert live_cluster.leads(STEPS) == live_cluster.leads()
@@ -36,7 +38,7 @@ def test_each_update_leads_elsewhere(form: Form) -> None:
 def test_it_leads_where_it_is_said_to(form: Form, step: int) -> None:
     live_cluster = live(form)
     served = live_cluster.served(step)
-    for of in ("used", BESIDE):
+    for of in ("used", OTHER_CLUSTER):
         wanted = at_the_first(served, of)
         assert live_cluster.leads(step, of).addresses == wanted.endpoints[_leaf(wanted)][0]
 
