@@ -30,6 +30,12 @@ OBSERVATIONS = {
 """What these see is judged, or looked at: none of them fails by itself."""
 
 UNSEEN = {
+    # The explorer compares the ledger of the whole course, and looks at states once all is calm.
+    "explore/driver.py: _heal: over",
+    "explore/driver.py: _hear_state: came",
+    "explore/driver.py: _round: over",
+    "explore/driver.py: _take: came",
+    "explore/driver.py: _take: over",
     "scenarios/helpers/circuit_breaking.py: ended: over",
     "scenarios/helpers/live_policies.py: over: over",  # handed on with all that was made since
     # Sums are judged by what arrived, however the calls ended.

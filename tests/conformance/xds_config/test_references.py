@@ -32,7 +32,7 @@ from conformance.xds_config.references import (
     ignored,
     target_of,
 )
-from conformance.xds_config.routes import CLUSTER, TO, Route
+from conformance.xds_config.routes import CLUSTER, CLUSTER_HEADER, Route
 from fake_control_plane import Event, Kind, Request, Response, Service, StreamOpened
 from fake_control_plane.snapshot import Packed
 
@@ -174,12 +174,12 @@ def test_only_a_root_of_this_kind_cannot_serve() -> None:
 def test_the_route_of_a_call_is_the_first_that_matches() -> None:
     routes = (
         Route((), "/s/m", cluster="by-path"),
-        Route((), cluster="by-header", when=(TO, "b")),
+        Route((), cluster="by-header", when=(CLUSTER_HEADER, "b")),
         Route((), weighted_clusters={"x": 1, "y": 2}),
     )
     served = replace(PLAIN, routes=routes)
-    assert target_of(served, "/s/m", [(TO, "b")]) == {"by-path"}
-    assert target_of(served, "/s/n", [(TO, "b")]) == {"by-header"}
+    assert target_of(served, "/s/m", [(CLUSTER_HEADER, "b")]) == {"by-path"}
+    assert target_of(served, "/s/n", [(CLUSTER_HEADER, "b")]) == {"by-header"}
     assert target_of(served, "/s/n", []) == {"x", "y"}
     assert target_of(replace(PLAIN, routes=routes[:2]), "/s/n", []) == frozenset()
 
