@@ -130,12 +130,12 @@ def hold(wanted: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         held = os.open(path, os.O_RDONLY | os.O_CREAT, 0o666)
     except OSError:
-        if is_current(wanted):  # where nobody can make it again nobody needs to be kept from it
+        if is_current(wanted):  # a read-only environment needs no lock
             return
         raise
     os.set_inheritable(held, True)  # the command has it open as long as it lasts
     while True:
-        fcntl.flock(held, fcntl.LOCK_SH)  # after whoever makes it
+        fcntl.flock(held, fcntl.LOCK_SH)  # wait for a process that makes it
         if is_current(wanted):
             return
         try:

@@ -24,8 +24,8 @@ _DEEPEST: Final = 200
 # or write more than 4,300 of them, by an error that says nothing of where.
 _LONGEST_INTEGER: Final = 400
 
-# So many values may aliases add to those that are written: a thousand endpoints that share a
-# hundred. A text that doubles itself thirty times is beyond it, at once.
+# The most values that aliases may add: a thousand endpoints that share a hundred. A text that
+# doubles itself thirty times exceeds it at once.
 _MOST_REPEATED: Final = 100_000
 
 # The C loader is not part of every build of PyYAML; without it a thousand endpoints take seconds.

@@ -34,7 +34,7 @@ _RESPONSE: Final = _VERSIONS | {"resources"}
 # Bytes. Ten thousand endpoints are some 5 MB.
 _LARGEST: Final = 1 << 26
 
-# To look at as many takes a second; a folder is looked at again and again.
+# Scanning this many entries takes a second, and the folder is scanned repeatedly.
 _MOST_ENTRIES: Final = 100_000
 
 

@@ -55,8 +55,8 @@ class Subscription(msgspec.Struct, frozen=True):
 
     names: frozenset[str] = frozenset()
     wildcard: bool = False
-    # Whether the client has ever named something: before that an empty list is the old form of the
-    # wildcard, after it an empty list is the end of all subscriptions.
+    # True if the client has ever named a resource. Before that, an empty list is the old form of
+    # the wildcard; afterwards, it ends all subscriptions.
     named: bool = False
 
     def after(self, kind: Kind, names: Iterable[str]) -> Subscription:

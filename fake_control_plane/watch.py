@@ -24,12 +24,12 @@ from fake_control_plane.files import resource_files
 # time is one change. Milliseconds.
 _TOGETHER: Final = 50
 
-# Seconds between two looks: who switches a link waits no longer for it. A large folder is looked at
-# for no more than a tenth of the time.
+# Seconds between two scans, and so until a switched link is seen. Scans of a large folder take at
+# most a tenth of the time.
 _PAUSE: Final = 0.25
 _REST: Final = 9
 
-# A folder that changes all the time is told of after so many looks that each saw something else.
+# A folder that changes all the time is reported after this many scans with different results.
 _MOST_LOOKS: Final = 10
 
 

@@ -51,7 +51,7 @@ _SIDES = {
     Side.SCRIPT: pb.Event.SCRIPT,
     Side.STOP: pb.Event.STOP,
 }
-# What a uint64 holds: a sum of the ledger beyond it is told as this.
+# The largest uint64: a larger sum of the ledger is sent as this value.
 _HIGHEST_COUNT: Final = (1 << 64) - 1
 
 _ANSWERS = {None: pb.Event.NO_ANSWER, AckOrNack.ACK: pb.Event.ACK, AckOrNack.NACK: pb.Event.NACK}

@@ -65,7 +65,7 @@ class Claimed(NamedTuple):
 
     requires: tuple[str, ...] = ()
     """Capabilities."""
-    settings: dict[str, int] = {}  # noqa: RUF012 - nobody changes it
+    settings: dict[str, int] = {}  # noqa: RUF012 - it is never changed
     bootstrap: Bootstrap = AS_ALWAYS
 
 

@@ -38,7 +38,7 @@ class NotABehavior(ValueError):
     """An item that is none of the three, or one with an impossible number."""
 
 
-# Of no more digits than Python reads into a number.
+# No more digits than Python converts to a number.
 _SLEEP = re.compile(r"sleep-([0-9]{1,9}(?:\.[0-9]{1,9})?)")
 _ERROR = re.compile(r"error-code-([0-9]{1,2})")
 _CODES = {code.value[0]: code for code in grpc.StatusCode if code is not grpc.StatusCode.OK}

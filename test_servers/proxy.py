@@ -77,8 +77,8 @@ class Proxy:
             NoSuchAddress: This machine does not have it.
             FleetTrouble: The address cannot be listened on.
         """
-        # Bound and never listening, it keeps the port while nobody listens, and lets listeners
-        # beside it, for they have SO_REUSEADDR too.
+        # This socket is bound and never listens. It reserves the port while no listener has it.
+        # Listeners can bind the port too, because all of them set SO_REUSEADDR.
         try:
             self._holder = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
             self._holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -282,7 +282,7 @@ class _Connection:
         """One leg has said all it will; returns whether the other may go on."""
         self.gate.ledger.closed(self.id, by)
         if self.backend is None:
-            # Whoever is not on the way to the backend and says no more has given up.
+            # A client that half-closes before its connection reaches a backend has given up.
             self._half_closed = isinstance(self._following, Serve)
             return self._half_closed
         other = self.backend if by == "client" else self.client

@@ -19,8 +19,9 @@ SERVICE: Final = "grpc.testing.TestService"
 UNARY: Final = f"/{SERVICE}/UnaryCall"
 DUPLEX: Final = f"/{SERVICE}/FullDuplexCall"
 
-# Tells the backend what to do with a call: sleep-MILLISECONDS, status-NUMBER, or meet-NUMBER, which
-# ends a moment after so many calls have been under way at once, or MEETING has passed.
+# The key that tells the backend how to treat a call: sleep-MILLISECONDS, status-NUMBER, or
+# meet-NUMBER, which ends the call soon after NUMBER calls have been in progress at once, or after
+# MEETING seconds.
 TREATMENT: Final = "doctor"
 
 

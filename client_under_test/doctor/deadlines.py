@@ -11,7 +11,7 @@ STILL_WAITING: Final = 10.0
 # Everything else is local and small; this only has to be longer than a busy computer's hiccup.
 ANSWER_DEADLINE: Final = 5.0
 
-# How long "nothing happens" is looked at: a client that wants to connect does so at once.
+# How long the doctor watches that nothing happens: a client that connects does so at once.
 QUIET: Final = 0.3
 
 # After which calls that wait for others to be under way beside them stop waiting.

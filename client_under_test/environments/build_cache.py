@@ -48,7 +48,7 @@ def made_once(
     Raises:
         CacheUnusable: the cache folder cannot be written.
     """
-    with suppress(OSError):  # nobody takes away anything where nothing can be written
+    with suppress(OSError):  # a read-only cache evicts nothing
         place.parent.mkdir(parents=True, exist_ok=True)
         use(place)
     if not (place.is_dir() and is_sound()):
@@ -110,7 +110,7 @@ def _bound(folder: Path, cache: BuildCache) -> None:
         if place in made[: cache.most]:
             continue
         with suppress(OSError), _beside(place, "use").open("ab") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # somebody uses it, or makes it
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises if a process uses or makes it
             shutil.rmtree(place, ignore_errors=True)
             shutil.rmtree(_beside(place, "draft"), ignore_errors=True)
             for end in ("lock", "use"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-# What a compiler says of a mistake comes before its summary.
+# A compiler prints its errors before a summary.
 _LINES: Final = 60
 
 

@@ -38,10 +38,10 @@ INPUTS: Final = "inputs.txt"
 _RECORD: Final = ".build.json"
 _DIGITS: Final = 16
 
-# Of a client that has a build from the user's sources only.
+# For a client that can only be built from the user's sources.
 _NO_BUILD: Final = Build(command=())
 
-# In a client's folder, but nothing that a build reads.
+# Files in a client's folder that no build reads.
 _NO_SOURCES: Final = {"README.md", "client.toml", "expected.toml"}
 
 
@@ -139,7 +139,7 @@ def built(client: Client, version: str) -> Built:
     state, tree = _readable(wanted)
     base = folder() / f"{client.name}-{version}-{state}"
     is_declared = wanted.says_what_it_reads
-    with suppress(OSError):  # nobody takes away anything where nothing can be written
+    with suppress(OSError):  # a read-only cache evicts nothing
         base.parent.mkdir(parents=True, exist_ok=True)
         use(base)
     if (found := _reusable(base, is_declared=is_declared)) is not None:

@@ -289,7 +289,7 @@ def _newest(wanted: PythonEnvironment) -> tuple[str, tuple[str, ...]]:
         told.parent.mkdir(parents=True, exist_ok=True)
         draft = told.with_name(f".{told.name}.{os.getpid()}")
         draft.write_text(version, "utf-8")
-        draft.replace(told)  # nobody reads it half written
+        draft.replace(told)  # so that no reader sees a partial file
     return version, ()
 
 

@@ -133,7 +133,7 @@ def _uv(
     if done.returncode == 0:
         return done.stdout
     refusal = _refusal(what, " ".join(done.stderr.split()))
-    # The build of the sources may say in its log what uv says of an index.
+    # A failed build may have texts in its log that match uv's errors of an index.
     if log is None or isinstance(refusal, IndexNotReached):
         raise refusal
     log.write_text(done.stderr, "utf-8")

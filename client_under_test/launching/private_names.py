@@ -25,7 +25,7 @@ _MOUNT: Final = (
 _ORDER: Final = "hosts: files dns\n"
 """The table first, then name servers; nothing else, such as a service that keeps answers."""
 
-# Nobody listens at this address, which is told at once.
+# No name server listens at this address, so a query fails at once.
 _NOBODY: Final = "127.0.0.1"
 
 # One try of a second, as who is silent stays so, also by the old words that C-core read in c-ares

@@ -119,7 +119,7 @@ def fork(parent: int) -> int:
         os.setsid()
         os.write(tell, str(os.getpid()).encode())  # now that its group can be killed
         os.close(tell)
-        os.read(orphaned, 1)  # whoever holds the other end closes it when the one between is gone
+        os.read(orphaned, 1)  # ends when the process between is gone
         os.close(orphaned)
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:  # it died before it could be asked for

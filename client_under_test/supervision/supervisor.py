@@ -87,7 +87,7 @@ def guard(child: int) -> int:
     while not has_ended(child):
         if signal.sigwait(HEEDED) == signal.SIGTERM:
             break
-    kill_group(child)  # its number is nobody else's before it is waited for
+    kill_group(child)  # its pid is not reused before it is reaped
     _, status = os.waitpid(child, 0)
     with suppress(ChildProcessError):  # there is none any more
         while True:

@@ -62,7 +62,7 @@ class Command(cloup.Group):
             return error.code if isinstance(error, Failure) else Exit.BAD_INPUT
         except (click.Abort, KeyboardInterrupt):
             return Exit.INTERRUPTED
-        except SystemExit:  # click's, with 1, where nobody reads the help that it prints
+        except SystemExit:  # click exits with 1 if it cannot print the help
             settle_output()
             tell(OutputLost("standard output was closed"))
             return Exit.SUITE_TROUBLE

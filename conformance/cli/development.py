@@ -154,7 +154,7 @@ def test(
         raise Failure(f"there is no file {missing[0]}")
     is_named = any(path.exists() for path in named)
     places = () if is_named else (str(folder),)
-    # What is named is looked at in one process.
+    # Named tests run in a single process.
     at_once = () if is_named else ("-n", str(default_jobs()), "--dist", "loadgroup")
     options = (*at_once, "--slow") if slow else at_once
     command = [sys.executable, "-m", "pytest", *options, *arguments, *places]

@@ -369,7 +369,7 @@ class Both:
         session.run(client)
         return gates.shown(session.made.runs[-1])
 
-    # A base is judged once: whoever pushes again waits for the change alone.
+    # A base is judged once: after another push, only the change runs.
 
     def _kept(self, client: Prepared) -> Run | None:
         place = place_of(client, self._options)

@@ -134,7 +134,7 @@ def _show(
     screen: Console, made: Matrix, chosen: list[DeclaredMutant], ran: Ran, troubles: Iterable[str]
 ) -> None:
     words = {mutant.id: mutant.broken for mutant in chosen}
-    # What survived comes last, beside the sum: whoever reads the end of a log needs just that.
+    # Survivors come last, next to the total, so that the end of a log shows them.
     for mutant in sorted(made.mutants, key=lambda mutant: mutant.verdict):
         colour = {"killed": "green", "untried": "yellow", "survived": "red"}[mutant.verdict]
         by = f"; fails in {escape(', '.join(mutant.by))}" if mutant.by else ""

@@ -90,7 +90,7 @@ def serve(pattern: str, options: ServeOptions, catalogue: Catalogue, screen: Con
 
         def interrupted(_: Ran) -> None:
             nonlocal screen
-            screen = Screen()  # the signal may have come amid a sentence on the other one
+            screen = Screen()  # the signal may have interrupted a line on the other one
             for words, style in interactive.so_far():
                 say(words, style)
             say("interrupted")

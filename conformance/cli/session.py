@@ -149,7 +149,7 @@ class Session:
             not_run=tuple(self._not_run),
         )
 
-    # A client that cannot be run ends the command if the user named it, and is told of otherwise.
+    # A client that cannot be run ends the command if the user named it; otherwise it is reported.
 
     def prepare(self, client: Client) -> Prepared | None:
         """Make what a client needs; None if that cannot be done, which is in the report then."""
@@ -222,7 +222,7 @@ class Session:
                 out=self._folder(client),
                 meanwhile=partial(patience, self._screen),
             )
-        with postponed():  # but for while scenarios run: then what is done is told
+        with postponed():  # scenarios handle signals themselves, to report what is done
             self._run(client, subject)
 
     def _run(self, client: Prepared, subject: Target) -> None:
@@ -310,7 +310,7 @@ class Session:
         if interrupted and codes[0] is not Exit.INTERRUPTED:
             codes = (Exit.INTERRUPTED, *codes)
         self._runs.append((made, codes))
-        self._write()  # first: whoever interrupts what follows has it
+        self._write()  # first, in case the user interrupts what follows
         if self._conclude:
             console.show_total(self._screen, made, codes, strict=options.strict)
             return

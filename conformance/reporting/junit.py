@@ -42,7 +42,7 @@ def tree(report: Report) -> ElementTree[Element]:
 
 def finished(root: Element) -> ElementTree[Element]:
     """Return a tree without characters that XML cannot write, indented."""
-    for element in root.iter():  # whoever put words into whichever of them
+    for element in root.iter():  # any of them may have text of a client
         element.attrib.update({name: _written(words) for name, words in element.attrib.items()})
         element.text = element.text and _written(element.text)
     indent(root)

@@ -45,7 +45,7 @@ class Screen(Console):
             OutputLost: it cannot be printed.
         """
         words = [defused(plain(item)) if isinstance(item, str) else item for item in objects]
-        options.setdefault("soft_wrap", True)  # no line begins amid what somebody else said
+        options.setdefault("soft_wrap", True)  # do not split other texts into lines
         with _told("standard output"):
             super().print(*words, **options)
 

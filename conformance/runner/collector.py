@@ -62,7 +62,7 @@ class Collector:
 
         It has ended by then, and execnet waits for it when the run is over.
         """
-        started: subprocess.Popen[bytes] = node.gateway._io.popen  # noqa: SLF001 - nobody gives it away
+        started: subprocess.Popen[bytes] = node.gateway._io.popen  # noqa: SLF001 - no public API has it
         threading.Thread(target=started.wait, daemon=True).start()
 
     def take_early(self, refuted: Collection[Cause], catalogue: Catalogue) -> dict[Ident, Record]:

@@ -49,7 +49,7 @@ def end_at_once_when_told() -> None:
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _told)
     _ending.heeds = True
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, TELLING)  # whoever started this had them wait
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, TELLING)  # the parent process blocked them
 
 
 def end_is_decided() -> None:
@@ -166,8 +166,8 @@ def end_everything_below() -> None:
             for pid in there:
                 _kill(pid)
             for pid in there:
-                # Who is not this process's child becomes one when its parent has died, if at all.
-                # How it ended is left for those to hear who have started it.
+                # A grandchild becomes a child when its parent has died. WNOWAIT leaves the exit
+                # status to the code that started the process.
                 with suppress(ChildProcessError):
                     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
 

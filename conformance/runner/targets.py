@@ -44,7 +44,7 @@ def subject_for(client: Prepared, **more: Any) -> Target:
     manifest = client.client.manifest
     written = manifest.ring_key_format_of(client.version)
     keys = ring_keys.stated(written) or RingKeys()
-    # A format that was stated is a choice like others; one that was found is told by all rings.
+    # A declared format is a choice like others. A format that the run found applies to all rings.
     formats = {ring_keys.CLAUSE: keys.format} if keys.format else {}
     judged = JudgedClient(
         name=client.client.name,

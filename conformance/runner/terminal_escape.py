@@ -8,7 +8,8 @@ from contextlib import suppress
 LONGEST = 200
 """Letters of one word that are shown of what a user named."""
 
-# What moves a cursor, colours, rings, or has text run the other way; line ends and tabs are text.
+# Characters that move the cursor, set colors, ring, or reverse the direction of text. Line ends and
+# tabs are text.
 _NO_TEXT = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
 )

@@ -229,7 +229,7 @@ class Driver:
                 "close": self.close,
             }
             await do[request["type"]](request)
-        except Exception as trouble:  # noqa: BLE001 - the suite is told of every one
+        except Exception as trouble:  # noqa: BLE001 - the suite gets every error
             number = request.get("id") if isinstance(request, dict) else None
             self.say("error", id=number, message=f"{type(trouble).__name__}: {trouble}")
 

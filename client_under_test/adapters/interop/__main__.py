@@ -67,7 +67,7 @@ class Bridge:
                 "close": self.close,
             }
             await do[request["type"]](request)
-        except Exception as trouble:  # noqa: BLE001 - the suite is told of every one
+        except Exception as trouble:  # noqa: BLE001 - the suite gets every error
             number = request.get("id") if isinstance(request, dict) else None
             words = str(trouble) if isinstance(trouble, Unfit) else repr(trouble)
             self.say("error", id=number, message=words)

@@ -66,7 +66,7 @@ class StockClient:
     """
 
     def __init__(self, command: Sequence[str], target: str, rate: int) -> None:
-        self._holder = socket.socket()  # keeps the port from anybody else: bound, not listening
+        self._holder = socket.socket()  # reserves the port: bound, not listening
         self._holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._holder.bind(("127.0.0.1", 0))
         port = self._holder.getsockname()[1]
@@ -209,7 +209,7 @@ class StockClient:
         try:
             return await call(request, wait_for_ready=wait_for_ready)
         except aio.AioRpcError as error:
-            if self._ending is not None:  # if it dies, that is what there is to say, and not here
+            if self._ending is not None:  # if the process dies, its exit is the error to report
                 await asyncio.wait([self._ending], timeout=DYING)
             raise Unfit(
                 f"{method} of the stock client answers {error.code().name}: {error.details()}"

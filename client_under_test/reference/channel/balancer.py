@@ -104,7 +104,7 @@ class Balancer:
         self._sharing.clear()
         self._timers.clear()
 
-    # One thing after the other: what happens meanwhile is told later, never from within.
+    # Events that occur while an event is handled are queued, and handled afterwards.
 
     def _tell(self, event: Event) -> None:
         self._events.append(event)

@@ -281,7 +281,7 @@ class Connection(asyncio.Protocol):
     def _on_end(self, event: StreamEnded) -> None:
         stream = self._streams.get(event.stream_id)
         if stream is not None:
-            if stream.unsent:  # the server is done while we are not: nobody wants the rest
+            if stream.unsent:  # the server has finished and needs no more data
                 self.reset(stream)
             self._forget(stream)
             stream.listener.ended()

@@ -18,7 +18,7 @@ USER_AGENT: Final = b"xdspec-reference/1"
 # What gRPC itself writes into a request: a call's metadata cannot set it.
 RESERVED: Final = frozenset({"content-type", "te", "user-agent", "host", "connection"})
 
-_PREFIX: Final = 5  # a byte that tells of compression, four of length
+_PREFIX: Final = 5  # one byte for compression, four for the length
 _LARGEST_MESSAGE: Final = 1 << 28
 
 _TIMEOUT_DIGITS: Final = 8

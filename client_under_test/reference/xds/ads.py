@@ -29,7 +29,7 @@ class Absent(msgspec.Struct, frozen=True):
 Outcome = Resource | Absent
 """What is known of a resource: itself, or why there is none."""
 
-# Long error lists are cut: they travel in one message, and nobody reads the thousandth.
+# Long error lists are cut: they must fit into one message, and the first entries suffice.
 _LONGEST_COMPLAINT: Final = 8000
 
 

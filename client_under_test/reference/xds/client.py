@@ -173,7 +173,7 @@ class XdsClient:
         self._lrs_stream.close()
         self._link.close()
 
-    # The link and what is to be sent.
+    # The connection, and the messages to send.
 
     def _update_soon(self) -> None:
         """Look once, after all changes of this round of the loop, at what they ask for."""

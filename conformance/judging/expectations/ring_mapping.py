@@ -295,7 +295,8 @@ def _habit(observed: Sequence[tuple[int, str]]) -> str:
         return f"all calls at {turn[0]}, whatever their hash"
     stretches = [{*places[i : i + len(turn)]} for i in range(len(places) - len(turn) + 1)]
     complete = sum(len(each) == len(turn) for each in stretches)
-    # Chance deals 20 calls and more to two in turn once in 10^5; what is told so has failed anyway.
+    # By chance, 20 calls or more alternate between two endpoints once in 10^5 runs. This text only
+    # describes a client that has failed already.
     in_turn = len(stretches) >= FEWEST_FOR_CENSUS and complete > 0.95 * len(stretches)
     if in_turn and len(hashes) == len(places):
         return f"calls in turn, whatever their hash ({', '.join(turn)}, and again)"

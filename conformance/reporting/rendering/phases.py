@@ -326,7 +326,7 @@ def _asked(event: Event) -> str:
 
 def _pushed(event: Event, sent: Sent) -> tuple[str, Iterable[str]]:
     """Describe a response and its new resources; empty if it changes nothing."""
-    # Of these kinds each response has all that there are.
+    # A response of these kinds contains all resources.
     gone = sent.gone_with(event) if event.kind in {"listener", "cluster"} else ()
     new = [resource.name for resource in sent.new_in(event)]
     words = f"sends {type_of(event)} version {event.version}"

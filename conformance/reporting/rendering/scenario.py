@@ -110,7 +110,7 @@ def scene(path: Path, catalogue: Catalogue) -> Scene:
         raise BadEvidence(f"{path / evidence.FILE} cannot be read: {error.strerror}") from None
     with place:
         record = evidence.read_in(place)
-        if not record.clauses:  # somebody's own, who asserts by himself
+        if not record.clauses:  # a user's own scenario, which asserts on its own
             return recorded(place, catalogue)
         record, decisions = evidence.weighed(record, path, catalogue)
         return _drawable(place, record, decisions or record.decisions, catalogue)

@@ -100,7 +100,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep what is selected, longest first: workers take them in this order."""
-    config.option.tbstyle = "native"  # from here on nobody reads one; others parse the source anew
+    config.option.tbstyle = "native"  # tracebacks are not shown; other styles parse sources
     selection = config.stash[SETTINGS].selection
     catalogue = config.stash[CATALOGUE]
     claims = {item: declaration_of(item) for item in items}

@@ -238,6 +238,6 @@ def kept(
         if left := leave(folder):
             named = msgspec.structs.replace(named, left=left)
             evidence.write(folder, named)
-    except OSError as error:  # what was seen is told all the same
+    except OSError as error:  # report the observations nevertheless
         return msgspec.structs.replace(record, lost=error.strerror or type(error).__name__)
     return named

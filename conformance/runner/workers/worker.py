@@ -20,4 +20,4 @@ if __name__ == "__main__":
     exec(eval(sys.stdin.readline()))  # noqa: S102, S307
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(0)  # all is told, and what the kernel does not take down by itself takes its time
+    os._exit(0)  # everything is reported, and a regular exit would take time

@@ -35,7 +35,7 @@ class Ring(msgspec.Struct, frozen=True):
     owners: tuple[int, ...]
 
 
-# Who stands on the ring.
+# The endpoints on the ring.
 
 
 def those_listed_now(_before: Sequence[Endpoint], now: Sequence[Endpoint]) -> Sequence[Endpoint]:
