@@ -159,8 +159,8 @@ def badge(
 ) -> None:
     """Make a badge that shows the outcome of a client.
 
-    REPORTs are files of `run --json`; of several, such as one for each gRFC, all count. Without a
-    file, the text of the badge is printed.
+    REPORTs are files of `run --json`; the badge counts all of them. Without --json, print the text
+    of the badge.
     """
     from conformance.cli import badges  # noqa: PLC0415
 
