@@ -229,16 +229,6 @@ def if_the_leaf_says_so(_aggregate: Aggregate | None, leaf: Leaf) -> bool:
     return leaf.reported
 
 
-def if_the_root_says_so(aggregate: Aggregate | None, leaf: Leaf) -> bool:
-    """Report it if the Cluster that the route leads to has an lrs_server."""
-    return leaf.reported if aggregate is None else aggregate.reported
-
-
-def not_below_an_aggregate(aggregate: Aggregate | None, leaf: Leaf) -> bool:
-    """Report no load of the leaves of aggregates: the field of those is not used."""
-    return aggregate is None and leaf.reported
-
-
 @dataclass(frozen=True, kw_only=True)
 class DiscoveryRules:
     """Which clusters a cluster is made of."""

@@ -169,23 +169,8 @@ def test_another_order() -> None:
     assert leaves("A", clusters, rules) == ["C", "B"]
 
 
-@pytest.mark.parametrize(
-    ("rule", "reported"),
-    [
-        (discovery.if_the_leaf_says_so, [True, False]),
-        (discovery.if_the_root_says_so, [False, False]),
-        (discovery.not_below_an_aggregate, [False, False]),
-    ],
-)
-def test_whose_load_is_reported(rule: object, reported: list[bool]) -> None:
-    rules = replace(SEED.rules, reports_load=rule)  # type: ignore[arg-type]
-    clusters = known(aggregate("A", "B", "C"), leaf("B", reported=True), leaf("C"))
-    assert [entry.reported for entry in discover("A", clusters, rules).leaves] == reported
-    (alone,) = discover("B", clusters, rules).leaves
+def test_whose_load_is_reported() -> None:
+    clusters = known(aggregate("A", "B", "C", reported=True), leaf("B", reported=True), leaf("C"))
+    assert [entry.reported for entry in discover("A", clusters, SEED.rules).leaves] == [True, False]
+    (alone,) = discover("B", clusters, SEED.rules).leaves
     assert alone.reported
-
-
-def test_the_aggregates_server_counts_if_the_rule_says_so() -> None:
-    rules = replace(SEED.rules, reports_load=discovery.if_the_root_says_so)
-    clusters = known(aggregate("A", "B", reported=True), leaf("B"))
-    assert discover("A", clusters, rules).leaves[0].reported
