@@ -34,7 +34,9 @@ Member = int
 
 GateMode = Literal["serve", "close", "hold", "stall"]
 Health = Literal["UNKNOWN", "HEALTHY", "UNHEALTHY", "DRAINING", "TIMEOUT", "DEGRADED"]
-Hashing = Literal["header", "rewritten", "terminal", "fallback", "unsupported", "channel", "none"]
+Hashing = Literal[
+    "header", "rewritten", "terminal", "fallback", "unsupported", "two", "channel", "none"
+]
 
 USER: Final = "user"
 """The metadata key of a second hash policy."""
@@ -49,6 +51,7 @@ HASHING: Final[dict[str, tuple[HashPolicy, ...]]] = {
         HeaderPolicy(name=f"{SESSION}-bin", terminal=True),
         HeaderPolicy(name=SESSION),
     ),
+    "two": (HeaderPolicy(name=SESSION), HeaderPolicy(name=USER)),
     "channel": (ChannelIdPolicy(),),
     "none": (),
 }
@@ -56,11 +59,14 @@ HASHING: Final[dict[str, tuple[HashPolicy, ...]]] = {
 
 
 def headers_for(hashing: Hashing, value: str) -> tuple[tuple[str, str | bytes], ...]:
-    """Return the metadata of a request whose hash is that of the value, if the route has one."""
+    """Return the metadata of a request whose hash is that of the value, if a single policy counts.
+
+    With two policies that count, the hash depends on the value in some way.
+    """
     match hashing:
         case "rewritten":
             return ((SESSION, f"id-{len(value)}:{value}"),)
-        case "terminal":
+        case "terminal" | "two":
             return ((SESSION, value), (USER, f"not {value}"))
         case "unsupported":
             return ((f"{SESSION}-bin", value.encode()), (SESSION, value))

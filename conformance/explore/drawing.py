@@ -49,7 +49,7 @@ HEALTHS: Final[tuple[Health, ...]] = (
 )
 HASHINGS: Final[tuple[Hashing, ...]] = (
     *(("header",) * 12),
-    *("rewritten", "terminal", "fallback", "unsupported", "channel", "none"),
+    *("rewritten", "terminal", "fallback", "unsupported", "two", "two", "channel", "none"),
 )
 
 MIXTURES: Final[tuple[tuple[GateMode, ...], ...]] = (

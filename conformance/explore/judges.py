@@ -202,7 +202,7 @@ def _unexplained(evidence: Evidence, request: Request) -> Finding | None:
     return Finding(
         judge=REQUESTS,
         title=f"a request ends with {request.status} without a reason",
-        expected="OK, as its endpoints serve",
+        expected=_wanted(evidence, request, evidence.in_force(since, until), since, until),
         observed=f"{request.id} ended with {request.status}: {request.details}",
         at=request.ended,
     )

@@ -17,7 +17,7 @@ from conformance.explore.picks import (
 )
 from conformance.explore.record import GateChange, Version
 
-from .records import ADDRESSES, CLIENT, LISTED, arrival, connection, observed
+from .records import ADDRESSES, CLIENT, LISTED, arrival, connection, observed, request
 
 SERVED = {"connections": (connection(1, 0, 1.0),), "arrivals": (arrival(0, 1, 1.1),)}
 LEFT = (
@@ -157,6 +157,18 @@ def test_weights_of_localities_and_of_endpoints_that_are_not_used() -> None:
     )
     assert {len(ring) for ring in plain} == {33}
     assert {len(ring) for ring in shares} == {33, 34}
+
+
+def test_two_policies_count_only_by_a_formula_that_the_client_declares() -> None:
+    configuration = replace(LISTED, hashing="two")
+    asked = request("r", 0, at=1.0, metadata=(("session", "a"), ("user", "b")))
+    plain, declared = (
+        Walks(replace(CLIENT, choices=choices), ADDRESSES)
+        for choices in ({}, {"A42-HASH-06": "Envoy's formula"})
+    )
+    ring = plain.rings(configuration)[0]
+    assert len(set(plain.orders(ring, configuration, asked))) > 1
+    assert len(set(declared.orders(ring, configuration, asked))) == 1
 
 
 def test_an_endpoint_that_moves_may_be_idle() -> None:
