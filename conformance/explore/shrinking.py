@@ -12,6 +12,7 @@ from conformance.explore.courses import (
     Configuration,
     Course,
     Gate,
+    GateMode,
     GoAway,
     Kill,
     Listed,
@@ -55,6 +56,8 @@ async def shrink(course: Course, fails: Fails, is_over: Callable[[], bool]) -> C
 
 def candidates(course: Course) -> Iterator[Course]:
     """Yield simpler courses, those first that leave the most out."""
+    if (plain := without_idle_gates(course)) != course:
+        yield plain
     yield from _without_steps(course)
     yield from _without_members(course)
     yield from _with_simpler_steps(course)
@@ -65,6 +68,19 @@ def candidates(course: Course) -> Iterator[Course]:
 def until(course: Course, step: int) -> Course:
     """Return a course that ends with this step, counted from 1."""
     return msgspec.structs.replace(course, steps=course.steps[:step])
+
+
+def without_idle_gates(course: Course) -> Course:
+    """Return the course without steps that set a gate to the mode that it has."""
+    modes: dict[Member, GateMode] = {}
+    kept: list[Step] = []
+    for step in course.steps:
+        if isinstance(step, Gate):
+            if modes.get(step.member, "serve") == step.mode:
+                continue
+            modes[step.member] = step.mode
+        kept.append(step)
+    return msgspec.structs.replace(course, steps=tuple(kept))
 
 
 def _without_steps(course: Course) -> Iterator[Course]:

@@ -25,7 +25,7 @@ from conformance.explore.courses import (
     flaw,
 )
 from conformance.explore.drawing import course_of, drawn
-from conformance.explore.shrinking import candidates, shrink, without_member
+from conformance.explore.shrinking import candidates, shrink, without_idle_gates, without_member
 
 SMALL = Course(
     members=2,
@@ -116,6 +116,13 @@ def test_an_endpoint_is_left_out() -> None:
         initial=Configuration((Listed(0), Listed(1))),
         steps=(Kill(0), Kill(1), Settle((Value((1,)),)), Settle()),
     )
+
+
+def test_gates_that_change_nothing_are_left_out() -> None:
+    modes = [(0, "serve"), (1, "close"), (1, "close"), (0, "hold"), (1, "serve"), (0, "hold")]
+    steps = tuple(Gate(member, mode) for member, mode in modes)  # type: ignore[arg-type]
+    left = without_idle_gates(replace(SMALL, steps=steps))
+    assert left.steps == (Gate(1, "close"), Gate(0, "hold"), Gate(1, "serve"))
 
 
 def test_candidates_are_others_and_most_are_smaller() -> None:
