@@ -20,7 +20,7 @@ from fake_control_plane.kinds import Kind
 from fake_control_plane.loads import Loads
 from fake_control_plane.ports import Reservation
 from fake_control_plane.script import Ending, Script
-from fake_control_plane.sessions import AdsSession, LrsSession, Session
+from fake_control_plane.sessions import ALL, AdsSession, LrsSession, Session
 from fake_control_plane.snapshot import Snapshots, Version
 from fake_control_plane.transcript import Push, Transcript
 from request_filter import HiddenServer, Proxy
@@ -263,11 +263,11 @@ class ControlPlane:
         finally:
             del self._sessions[session]
 
-    def pump(self) -> None:
-        """Send what has become due on each stream."""
+    def pump(self, kinds: Collection[Kind] = ALL) -> None:
+        """Send what has become due of these types on each stream."""
         for session in tuple(self._sessions):
             if isinstance(session, AdsSession):
-                session.pump()
+                session.pump(kinds)
 
     def inject(self, fault: Fault, node: str | None) -> Push:
         """Send a fault on each stream that asked for its type."""
@@ -302,7 +302,7 @@ class ControlPlane:
         changed = change()
         seen = self.snapshots.seen_by(node)
         versions = {kind: seen.version_info(kind) for kind in changed}
-        self.pump()
+        self.pump(versions.keys())
         return Push(versions=versions, since=since, node=node)
 
 

@@ -6,7 +6,7 @@ import abc
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 import grpc
@@ -37,6 +37,8 @@ from fake_control_plane.stream import AdsStream, Outgoing
 from fake_control_plane.transcript import Transcript
 
 _T = TypeVar("_T")
+
+ALL: Final = frozenset(Kind)
 
 
 class Plane(Protocol):
@@ -200,6 +202,7 @@ class AdsSession(Session[Outgoing]):
         super().__init__(plane, stream, context)
         self._state = AdsStream(str(stream))
         self._late: dict[Kind, asyncio.TimerHandle] = {}
+        self._node_before = ""
 
     def rules(self) -> Rules[Outgoing]:
         """Return rules that always send the newest version of each resource."""
@@ -215,7 +218,8 @@ class AdsSession(Session[Outgoing]):
 
     def receive(self, request: Any) -> None:
         """Note a request and send what is due after it."""
-        names = tuple(request.resource_names)
+        names, node = tuple(request.resource_names), self._node_before
+        self._node_before = self.node
         reception = self._state.receive(
             type_url=request.type_url,
             names=names,
@@ -240,14 +244,20 @@ class AdsSession(Session[Outgoing]):
                 identity=_identity(request),
             )
         )
-        self.pump()
+        # A request changes what is due of its own type; that of another node, of all types.
+        if reception.kind is not None:
+            self.pump((reception.kind,) if self.node == node else ALL)
 
-    def pump(self) -> None:
-        """Send the due responses, except those on hold; delayed ones start a timer."""
+    def pump(self, kinds: Collection[Kind] = ALL) -> None:
+        """Send the due responses, except those on hold; delayed ones start a timer.
+
+        Args:
+            kinds: The types for which a response may be due.
+        """
         script = self._plane.script
-        snapshot = self._snapshot()
+        snapshot, held = self._snapshot(), script.held
         for kind in script.order_of_types:
-            if kind in script.held:
+            if kind not in kinds or kind in held:
                 continue
             delay = script.delay_of(kind)
             if not delay:
