@@ -332,6 +332,10 @@ COURSE_LONGEST_BACKOFF = 0.4
 SHRINKING = 100.0
 """For how long a failing course is made smaller. It does not scale: it is the user who waits."""
 
+LINGER = 15.0
+"""For how long a connection may stay open after its endpoint has left the list. No text has a
+number; grpc-js looks for connections that nothing uses every 10 s."""
+
 HURRY = 0.3
 """The part of SETTLE after which a calm does not come while a course is made smaller: nearly all
 come in a tenth. The smallest course is then repeated with all of SETTLE."""

@@ -20,7 +20,6 @@ from conformance.explore.judges import (
     findings,
     is_idle_too_long,
     left_idle,
-    left_over,
     misfits,
     not_retried,
 )
@@ -422,7 +421,7 @@ class Driver:
             return False
         if not_retried(evidence, calm, calls) or left_idle(evidence, calm):
             return False
-        return is_state and not left_over(evidence, calm.round_began, calm.ended)
+        return is_state
 
     async def _wait_for_change(self) -> None:
         """Wait for a connection to begin or end, or for the time between two rounds."""

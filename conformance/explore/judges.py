@@ -684,10 +684,11 @@ def judge_connections(evidence: Evidence) -> Iterator[Finding]:
 
 
 def left_over(evidence: Evidence, since: float, until: float) -> tuple[Connection, ...]:
-    """Return open connections to endpoints that no version in force lists, without streams."""
+    """Return open connections to endpoints that left the list LINGER ago, without streams."""
     if evidence.may_keep_policy(until):
         return ()
-    listed = {m for version in evidence.current(since) for m in version.configuration.members}
+    recent = evidence.in_force(min(since, until - timing.LINGER), until)
+    listed = {m for version in recent for m in version.configuration.members}
     busy = {
         arrival.connection
         for arrival in evidence.seen.arrivals

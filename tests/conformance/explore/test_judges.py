@@ -118,6 +118,10 @@ RIGHT_RECORDS = {
         ),
         connections=(connection(30, 2, 4.0, "close"), connection(31, 2, 4.01, "close")),
     ),
+    "a connection stays open for a while": plus(
+        versions=(Version(configuration=WITHOUT_E2, sent=1.0, acked=1.1),),
+        calms=(calm(at=LATER, expired=True),),
+    ),
     "the clock of the client is a little behind": with_more(
         lost(plus(**failed_at(1)), 1),
         requests=(request("r", 1, 2, at=2.1, ended=2.19, member=2),),
@@ -274,7 +278,7 @@ WRONG_RECORDS = {
     "a connection outlives its endpoint": (
         plus(
             versions=(Version(configuration=WITHOUT_E2, sent=1.0, acked=1.1),),
-            calms=(calm(at=LATER, expired=True),),
+            calms=(calm(at=20.0, expired=True),),
         ),
         judges.CONNECTIONS,
     ),
