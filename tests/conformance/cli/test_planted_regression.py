@@ -122,7 +122,7 @@ async def test_its_page_has_all_that_explains_it(page: Element) -> None:
         "to which a ring of 15 entries maps its hash",
         "calls went elsewhere",
         "RING_HASH, minimum 12, maximum unset",
-        'minimumRingSize: "12"',
+        "minimumRingSize: '12'",
         f"--scenario '{SCENARIO}'",
         "Timeline",
     ):
