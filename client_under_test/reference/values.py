@@ -38,6 +38,10 @@ class BackendMetrics(msgspec.Struct, frozen=True, kw_only=True):
     cpu_utilization: float = 0.0
     mem_utilization: float = 0.0
     application_utilization: float = 0.0
+    rps: float = 0.0
+    """Requests per second."""
+    eps: float = 0.0
+    """Errors per second."""
     named: Mapping[str, float]
     """Its named_metrics."""
 

@@ -63,8 +63,8 @@ def with_a48(rules: Rules) -> Rules:
     return replace(rules, supports=policy_list_rules.asked_by_a48)
 
 
-def with_a58_cds(rules: Rules) -> Rules:
-    """Let a Cluster request weighted_round_robin; the client reads no backend load."""
+def with_a58(rules: Rules) -> Rules:
+    """Let a Cluster request weighted_round_robin, by the load that backends report with calls."""
     return replace(rules, supports=policy_list_rules.asked_by_a58)
 
 
@@ -198,7 +198,7 @@ OTHERS: Final[Mapping[str, Callable[[Rules], Rules]]] = MappingProxyType(
     {
         "A48": with_a48,
         "A56-2022": with_a56_2022,
-        "A58-CDS": with_a58_cds,
+        "A58": with_a58,
         "A61-2023": with_a61_2023,
         "A88-XDS": with_a88,
     }
@@ -212,7 +212,7 @@ _WHOLE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "2023": ("A53", "A56-2022", "A61-2023", "A62", "A64", "A74", "A75"),
         "data-errors": (*AMENDMENTS, "A88-XDS"),
         "least-request": (*AMENDMENTS, "A48"),
-        "weighted-round-robin": (*AMENDMENTS, "A58-CDS"),
+        "weighted-round-robin": (*AMENDMENTS, "A58"),
     }
 )
 """Editions with a name of their own, with the amendments of the seed texts that they contain."""

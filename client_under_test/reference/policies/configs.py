@@ -29,7 +29,13 @@ class RoundRobinConfig(PolicyConfig, frozen=True, kw_only=True):
 
 
 class WeightedRoundRobinConfig(PolicyConfig, frozen=True, kw_only=True):
-    """weighted_round_robin (A58), whose backends report no load: as round_robin."""
+    """weighted_round_robin (A58). Times are in seconds."""
+
+    blackout_period: float = 10.0
+    weight_expiration_period: float = 180.0
+    weight_update_period: float = 1.0
+    error_utilization_penalty: float = 1.0
+    enable_oob_load_report: bool = False
 
 
 class LeastRequestConfig(PolicyConfig, frozen=True, kw_only=True):

@@ -61,7 +61,7 @@ class Update(msgspec.Struct, frozen=True, kw_only=True):
 # Objects that policies make. They compare by identity: two with equal fields differ.
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
 class Subchannel:
     """One address to which a policy may want to be connected."""
 

@@ -5,8 +5,10 @@ One ledger is shared by all channels of a process. Load is taken out of it for e
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -41,11 +43,26 @@ class ClusterLoad(msgspec.Struct, frozen=True, kw_only=True):
     dropped_by_category: tuple[tuple[str, int], ...] = ()
 
 
-class Ledger:
-    """Told of every call that has an `Account`, and of every drop."""
+class BackendLoad(msgspec.Struct, frozen=True, kw_only=True):
+    """What a backend reported last, and when it reported load first and last (A58)."""
 
-    def __init__(self, rules: PolicyRules) -> None:
+    metrics: BackendMetrics
+    first: float
+    last: float
+
+
+class Ledger:
+    """Told of every call that has an `Account`, and of every drop.
+
+    Args:
+        rules: those of the edition.
+        clock: returns seconds.
+    """
+
+    def __init__(self, rules: PolicyRules, clock: Callable[[], float] = time.monotonic) -> None:
         self._rules = rules
+        self.now = clock
+        self._backends: WeakKeyDictionary[Subchannel, BackendLoad] = WeakKeyDictionary()
         self._in_flight: Counter[tuple[object, ...]] = Counter()
         self._running: Counter[Subchannel | None] = Counter()
         self._loads: dict[LoadKey, Counts] = {}
@@ -59,6 +76,14 @@ class Ledger:
     def running(self, subchannel: Subchannel) -> int:
         """Count the requests that have been sent on it and have not ended (A48)."""
         return self._running[subchannel]
+
+    def load(self, subchannel: Subchannel) -> BackendLoad | None:
+        """Return what the backend of a subchannel reported, if it reported load (A58)."""
+        return self._backends.get(subchannel)
+
+    def forget_load(self, subchannel: Subchannel) -> None:
+        """Forget what the backend of a subchannel reported: it is too old."""
+        self._backends.pop(subchannel, None)
 
     def waits(self, account: Account) -> None:
         """Note that a request was picked, and must be picked again."""
@@ -86,6 +111,11 @@ class Ledger:
             choose = self._rules.metrics_by_list or self._rules.told_metrics
             told = choose(metrics, self._rules.metrics_listed(account))
             self._count(account, lambda counts: self._with_metrics(counts, told))
+        has_load = metrics and metrics.rps and self._rules.utilization(metrics)
+        if metrics is not None and has_load and account.subchannel is not None:
+            now, known = self.now(), self.load(account.subchannel)
+            first = known.first if known else now
+            self._backends[account.subchannel] = BackendLoad(metrics=metrics, first=first, last=now)
 
     def _with_metrics(self, counts: Counts, told: Mapping[Metric, float]) -> Counts:
         return msgspec.structs.replace(

@@ -44,6 +44,7 @@ from client_under_test.reference.policies.rules.ring_config import (
     sizes_fit,
     text_header,
 )
+from client_under_test.reference.policies.weighted_round_robin import WeightedRoundRobin
 from client_under_test.reference.policies.weighted_target import WeightedTarget, WrrLocality
 
 Fields = Mapping[str, Any]
@@ -76,7 +77,7 @@ _MAKERS: Final[Mapping[type[PolicyConfig], PolicyMaker]] = {
     RingHashConfig: RingHash,
     RoundRobinConfig: RoundRobin,
     WaitingConfig: Waiting,
-    WeightedRoundRobinConfig: RoundRobin,
+    WeightedRoundRobinConfig: WeightedRoundRobin,
     WeightedTargetConfig: WeightedTarget,
     WrrLocalityConfig: WrrLocality,
 }
@@ -194,8 +195,29 @@ def _round_robin(_fields: Fields, _field: str, _reading: Reading) -> PolicyConfi
     return RoundRobinConfig()
 
 
-def _weighted_round_robin(_fields: Fields, _field: str, _reading: Reading) -> PolicyConfig:
-    return WeightedRoundRobinConfig()
+def _weighted_round_robin(fields: Fields, field: str, _reading: Reading) -> PolicyConfig:
+    """Read times such as "1.5s", and the other fields as they are."""
+    written: dict[str, Any] = {}
+    for name in WeightedRoundRobinConfig.__struct_fields__:
+        value = fields.get(_camel_case(name))
+        if value is None:
+            continue
+        try:
+            written[name] = _seconds(value) if name.endswith("_period") else value
+        except ValueError:
+            raise BadConfig(f"{field}.{_camel_case(name)}", f"{value!r} is no time") from None
+    return WeightedRoundRobinConfig(**written)
+
+
+def _camel_case(name: str) -> str:
+    first, *words = name.split("_")
+    return first + "".join(map(str.title, words))
+
+
+def _seconds(written: object) -> float:
+    if not isinstance(written, str) or not written.endswith("s"):
+        raise ValueError(written)
+    return float(written.removesuffix("s"))
 
 
 def _least_request(fields: Fields, field: str, reading: Reading) -> PolicyConfig:

@@ -29,5 +29,7 @@ def of_trailers(trailers: Mapping[bytes, bytes]) -> BackendMetrics | None:
         cpu_utilization=report.cpu_utilization,
         mem_utilization=report.mem_utilization,
         application_utilization=report.application_utilization,
+        rps=report.rps_fractional,
+        eps=report.eps,
         named=dict(report.named_metrics),
     )

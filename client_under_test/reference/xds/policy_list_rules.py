@@ -132,6 +132,14 @@ def penalty_is_accepted(penalty: float) -> bool:
     return penalty >= 0
 
 
+def is_set(_number: float) -> bool:
+    """A58: a field that is present counts, also if it is zero.
+
+    Clauses: A58-LOAD-06.
+    """
+    return True
+
+
 def time_is_accepted(field: str, nanoseconds: int) -> bool:
     """A58: any length will do for weight_update_period, as what is too short counts as 100 ms.
 
@@ -181,6 +189,8 @@ class PolicyListRules(SupportedPolicyRules):
     choice_count: Callable[[int | None], int | None] = choice_count
     """Takes the choice_count of a LeastRequest, if set; returns None for an error."""
     penalty_is_accepted: Callable[[float], bool] = penalty_is_accepted
+    is_set: Callable[[float], bool] = is_set
+    """Takes the value of a field of weighted_round_robin that is present."""
     time_is_accepted: Callable[[str, int], bool] = time_is_accepted
     """Takes the name of a duration of weighted_round_robin, and its nanoseconds."""
     is_duration: Callable[[int, int], bool] = is_duration

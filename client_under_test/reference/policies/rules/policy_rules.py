@@ -15,6 +15,9 @@ from client_under_test.reference.policies.rules.round_robin import RoundRobinRul
 from client_under_test.reference.policies.rules.shuffling import PickFirstRules
 from client_under_test.reference.policies.rules.subchannel_pool import SharingRules
 from client_under_test.reference.policies.rules.switching import SwitchRules
+from client_under_test.reference.policies.rules.weighted_round_robin import (
+    WeightedRoundRobinRules,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +26,7 @@ class PolicyRules(
     RingStateRules,
     RoundRobinRules,
     LeastRequestRules,
+    WeightedRoundRobinRules,
     PriorityRules,
     SwitchRules,
     ClusterImplRules,

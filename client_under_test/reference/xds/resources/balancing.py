@@ -176,7 +176,18 @@ class _Registry:
         penalty = message.error_utilization_penalty.value
         if not self._rules.penalty_is_accepted(penalty):
             self._findings.add(f"{penalty} is below zero", "error_utilization_penalty")
-        return [{"weighted_round_robin": {}}]
+        fields: dict[str, Any] = {
+            field: f"{time.seconds + time.nanos / _NANOS}s"
+            for field in _TIMES
+            for time in [getattr(message, field)]
+            if message.HasField(field) and self._rules.is_set(time.seconds or time.nanos)
+        }
+        if message.HasField("error_utilization_penalty") and self._rules.is_set(penalty):
+            fields["error_utilization_penalty"] = penalty
+        if message.enable_oob_load_report.value:
+            fields["enable_oob_load_report"] = True
+        names = message.DESCRIPTOR.fields_by_name
+        return [{"weighted_round_robin": {names[name].json_name: fields[name] for name in fields}}]
 
     def _look_at_time(self, field: str, time: Any) -> None:
         if not self._rules.is_duration(time.seconds, time.nanos):

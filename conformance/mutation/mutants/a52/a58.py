@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from client_under_test.reference.editions.mutants import Mutant
+from client_under_test.reference.values import BackendMetrics
 from client_under_test.reference.xds.policy_list_rules import WEIGHTED
 
 EDITION: Final = "weighted-round-robin"
@@ -47,5 +48,98 @@ passed_over = Mutant(
     clause="A58-WRR-05",
     broken="ClientSideWeightedRoundRobin is skipped, though A58 is declared",
     xds={"supports": lambda type_url: type_url != WEIGHTED},
+    edition=EDITION,
+)
+
+no_weights = Mutant(
+    clause="A58-LOAD-01",
+    broken="all backends that report load have the same weight",
+    rules={"weight": lambda _rps, _load: 1.0},
+    edition=EDITION,
+)
+
+rate_left_out = Mutant(
+    clause="A58-LOAD-01",
+    broken="the weight is the inverse of the utilization, whatever the rate",
+    rules={"weight": lambda _rps, load: 1 / load if load else 0.0},
+    edition=EDITION,
+)
+
+weight_upside_down = Mutant(
+    clause="A58-LOAD-01",
+    broken="a backend with more utilization has more weight",
+    rules={"weight": lambda rps, load: rps * load},
+    edition=EDITION,
+)
+
+
+def _application_alone(metrics: BackendMetrics) -> float:
+    return metrics.application_utilization
+
+
+def _cpu_first(metrics: BackendMetrics) -> float:
+    return metrics.cpu_utilization or metrics.application_utilization
+
+
+cpu_left_out = Mutant(
+    clause="A58-LOAD-01",
+    broken="backends that report cpu_utilization alone have no weight",
+    rules={"utilization": _application_alone},
+    edition=EDITION,
+)
+
+cpu_first = Mutant(
+    clause="A58-LOAD-02",
+    broken="cpu_utilization counts, and application_utilization only without it",
+    rules={"utilization": _cpu_first},
+    edition=EDITION,
+)
+
+errors_left_out = Mutant(
+    clause="A58-LOAD-03",
+    broken="errors of a backend do not count",
+    rules={"penalty_of_errors": lambda _metrics, _multiplier: 0.0},
+    edition=EDITION,
+)
+
+penalty_left_out = Mutant(
+    clause="A58-LOAD-03",
+    broken="errors of a backend count as with the default penalty",
+    rules={"penalty_of_errors": lambda metrics, _multiplier: metrics.eps / metrics.rps},
+    edition=EDITION,
+)
+
+errors_not_by_rate = Mutant(
+    clause="A58-LOAD-03",
+    broken="the errors per second are not divided by the requests per second",
+    rules={"penalty_of_errors": lambda metrics, multiplier: metrics.eps * multiplier},
+    edition=EDITION,
+)
+
+no_blackout = Mutant(
+    clause="A58-LOAD-04",
+    broken="a weight counts from the first report on",
+    rules={"in_blackout": lambda _seconds, _blackout: False},
+    edition=EDITION,
+)
+
+expires_with_the_blackout = Mutant(
+    clause="A58-LOAD-05",
+    broken="a weight expires after the blackout_period",
+    rules={"is_expired": lambda seconds, _expiration, blackout: seconds >= blackout},
+    edition=EDITION,
+)
+
+never_expires = Mutant(
+    clause="A58-LOAD-05",
+    broken="a weight never expires",
+    rules={"is_expired": lambda _seconds, _expiration, _blackout: False},
+    edition=EDITION,
+)
+
+zero_unset = Mutant(
+    clause="A58-LOAD-06",
+    broken="a time or a penalty of zero counts as its default",
+    xds={"is_set": lambda number: number != 0},
     edition=EDITION,
 )

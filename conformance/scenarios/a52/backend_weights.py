@@ -1,0 +1,140 @@
+"""A58: how weighted_round_robin shares requests by the load that backends report."""
+
+from functools import partial
+
+import pytest
+
+from conformance import timing
+from conformance.judging.declaration import case, scenario
+from conformance.judging.expectations import EachServesSome, Proportions
+from conformance.spec.oracles.statistics import draws_needed
+from conformance.world import World
+from conformance.xds_config.config import one_cluster, with_raw_clusters
+from conformance.xds_config.endpoints import Endpoint, Locality
+from conformance.xds_config.policies import RoundRobin
+from conformance.xds_config.policy_lists import in_localities, policies, weighted_round_robin
+from conformance.xds_config.variants import ClusterVariant
+from test_servers import BackendEndpoint as Member
+from test_servers import BackendMetrics
+
+TO_TELL = draws_needed(0.25, 0.5)
+"""Number of calls that distinguishes a share of 1/4 from 1/2."""
+
+SOON = "weight_update_period { nanos: 100000000 }"
+AT_ONCE = f"blackout_period {{ nanos: 1000000 }} {SOON}"
+"""Weights count soon after the first report. A blackout_period of zero has a row of its own."""
+
+BUSY = BackendMetrics(application_utilization=0.75, rps_fractional=100)
+IDLE = BackendMetrics(application_utilization=0.25, rps_fractional=100)
+EVENLY = ((1, 2), (1, 2))
+QUARTER = ((1, 4), (3, 4))
+
+
+async def serve(world: World, fields: str, *metrics: BackendMetrics) -> list[Member]:
+    """Serve a cluster whose backends report these metrics; return once each got a request."""
+    members = list(await world.endpoints(len(metrics)))
+    for member, reported in zip(members, metrics, strict=True):
+        member.set_metrics(reported)
+    addresses = tuple(member.address for member in members)
+    served = one_cluster((Locality(tuple(map(Endpoint, addresses))),), policy=RoundRobin())
+    weighted = ClusterVariant("", policies(in_localities(weighted_round_robin(fields))))
+    await world.serve(with_raw_clusters(served, weighted.of(served.cluster())))
+    calls = partial(world.call, world.sessions(8))
+    await world.rounds.require(EachServesSome(addresses), calls, why="all of them are reachable")
+    return members
+
+
+async def check(
+    world: World, clause: str, members: list[Member], shares: tuple[tuple[int, int], ...]
+) -> None:
+    """Check the shares of requests once the client had time to read the reports."""
+    addresses = [member.address for member in members]
+    expected = Proportions(dict(zip(addresses, shares, strict=True)))
+    make_calls = partial(world.call, world.sessions(TO_TELL))
+    calls = await world.rounds.eventually(expected, make_calls, within=timing.EVENT)
+    await world.check(clause, calls, expected)
+
+
+@scenario(seconds=1)
+@pytest.mark.parametrize(
+    ("clause", "fields", "quarter", "rest"),
+    [
+        case("utilization", "A58-LOAD-01", AT_ONCE, BUSY, IDLE),
+        case(
+            "cpu-utilization",
+            "A58-LOAD-01",
+            AT_ONCE,
+            BackendMetrics(cpu_utilization=0.75, rps_fractional=100),
+            BackendMetrics(cpu_utilization=0.25, rps_fractional=100),
+        ),
+        case(
+            "rate",
+            "A58-LOAD-01",
+            AT_ONCE,
+            BackendMetrics(application_utilization=0.5, rps_fractional=100),
+            BackendMetrics(application_utilization=0.5, rps_fractional=300),
+        ),
+        case(
+            "errors",
+            "A58-LOAD-03",
+            f"error_utilization_penalty {{ value: 8 }} {AT_ONCE}",
+            BackendMetrics(application_utilization=0.25, rps_fractional=100, eps=6.25),
+            BackendMetrics(application_utilization=0.25, rps_fractional=100),
+        ),
+        case("no-blackout", "A58-LOAD-06", f"blackout_period {{}} {SOON}", BUSY, IDLE),
+        case(
+            "no-penalty",
+            "A58-LOAD-06",
+            f"error_utilization_penalty {{}} {AT_ONCE}",
+            BUSY,
+            BackendMetrics(application_utilization=0.25, rps_fractional=100, eps=50),
+        ),
+    ],
+)
+async def test_weights(
+    world: World, clause: str, fields: str, quarter: BackendMetrics, rest: BackendMetrics
+) -> None:
+    """One of two backends has a third of the other's weight."""
+    members = await serve(world, fields, quarter, rest)
+    await check(world, clause, members, QUARTER)
+
+
+@scenario("A58-LOAD-02", seconds=1)
+async def test_two_utilizations(world: World) -> None:
+    """By each utilization alone, another backend has a quarter."""
+    both = BackendMetrics(application_utilization=0.75, cpu_utilization=0.25, rps_fractional=100)
+    opposite = BackendMetrics(
+        application_utilization=0.25, cpu_utilization=0.75, rps_fractional=100
+    )
+    members = await serve(world, AT_ONCE, both, opposite)
+    first, second = [member.address for member in members]
+    by_application = Proportions({first: (1, 4), second: (3, 4)})
+    by_cpu = Proportions({first: (3, 4), second: (1, 4)})
+    by = {"A58-2023": by_cpu, "A58": by_application}
+    own = world.checks.own("A58-LOAD-02", by)
+    make_calls = partial(world.call, world.sessions(TO_TELL))
+    calls = await world.rounds.eventually(own, make_calls, within=timing.EVENT)
+    await world.check("A58-LOAD-02", calls, by)
+
+
+@scenario("A58-LOAD-04", seconds=3, waits=True)
+async def test_blackout(world: World) -> None:
+    """The weights of the same reports would be used without the blackout."""
+    members = await serve(world, f"blackout_period {{ seconds: 3600 }} {SOON}", BUSY, IDLE)
+    expected = Proportions({member.address: (1, 2) for member in members})
+    calls = await world.call(world.sessions(TO_TELL))
+    for _ in range(3):
+        await world.attempts.quiet_from_now(*members, why="no connection is lost", seconds=0.5)
+        calls = await world.call(world.sessions(TO_TELL))
+        await world.check("A58-LOAD-04", calls, expected)
+
+
+@scenario("A58-LOAD-05", seconds=4, waits=True)
+async def test_expiration(world: World) -> None:
+    """The backends stop to report load, although requests reach them."""
+    expiration = "weight_expiration_period { seconds: 1 }"
+    members = await serve(world, f"{AT_ONCE} {expiration}", BUSY, IDLE)
+    await check(world, "A58-LOAD-05", members, QUARTER)
+    for member in members:
+        member.set_metrics(None)
+    await check(world, "A58-LOAD-05", members, EVENLY)
