@@ -61,6 +61,11 @@ from fake_control_plane import OF_ALL, LoadRequest
 BETWEEN = 2
 """Number of intervals between reports that the check measures."""
 
+DAY = 86_400
+
+BEYOND_32_BITS = 4_294_968
+"""Seconds. In milliseconds it is 704 more than an unsigned number of 32 bits can hold."""
+
 ENOUGH_SHORT = 20
 """Short calls at REPORT_PACE; they last longer than BETWEEN + 1 intervals."""
 
@@ -211,6 +216,23 @@ async def test_first_report(world: World) -> None:
     said = replace(took, until=f"{until}, as it tells", seconds=covered)
     at_most = Duration(most=took.seconds + timing.REPORT_JITTER, allowance=timing.BELIEVED)
     await world.check("A27-LRS-08", said, at_most)
+
+
+@scenario("A27-LRS-07", seconds=4, waits=True)
+@pytest.mark.parametrize(
+    "interval", [pytest.param(30 * DAY, id="signed"), pytest.param(BEYOND_32_BITS, id="unsigned")]
+)
+async def test_long_interval(world: World, interval: float) -> None:
+    """In milliseconds the interval needs more than 31 bits, or more than 32 bits."""
+    members = await world.endpoints(3)
+    ask(world, interval=interval)
+    await world.serve(apart(members))
+    await load_stream(world)
+    for _ in range(BETWEEN + 1):
+        await world.require_served(world.sessions(20))
+        why = "the connections stay"
+        await world.attempts.quiet_from_now(*members, why=why, seconds=timing.MOMENTS)
+    await world.check("A27-LRS-07", load_reports(world), OnlyTheseReported(()))
 
 
 async def check_times(world: World, told: Sequence[LoadRequest]) -> None:

@@ -2,6 +2,8 @@
 
 from functools import partial
 
+from msgspec.structs import replace
+
 from conformance import timing
 from conformance.judging.declaration import scenario
 from conformance.scenarios.helpers.aggregates import (
@@ -67,6 +69,21 @@ async def test_clusters(world: World) -> None:
     world.checks.turn_to("A57-TIMER-01")
     world.checks.require("A37-TROUBLE-04")
     await check_time(world, Kind.CLUSTER, missing, waiting.values())
+
+
+@scenario("A37-TROUBLE-01", seconds=16.5, absence=True)
+async def test_cluster_known_to_be_missing(world: World) -> None:
+    """An aggregate that comes later learns at once that its first leaf does not exist."""
+    planted = await deploy(world, {"m": "x b"}, {"later": "x b"})
+    lacks = without_resources(planted.served, Kind.CLUSTER, "x")
+    waiting = await waiting_for_all(world, Kind.CLUSTER, replace(lacks, routes=lacks.routes[:1]))
+    await waiting["m"].over()
+    await world.serve(lacks)
+    expected = without_one(lacks, "later")
+    make_calls = partial(calls_to, world, "later")
+    own = world.checks.own("A37-TROUBLE-01", expected)
+    calls = await world.rounds.eventually(own, make_calls, within=timing.EVENT)
+    await world.check("A37-TROUBLE-01", calls, expected)
 
 
 @scenario(

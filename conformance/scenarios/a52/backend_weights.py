@@ -129,6 +129,17 @@ async def test_blackout(world: World) -> None:
         await world.check("A58-LOAD-04", calls, expected)
 
 
+@scenario("A58-LOAD-05", seconds=4.5, waits=True)
+async def test_pause(world: World) -> None:
+    """A weight is still used after a pause that is longer than the blackout_period."""
+    members = await serve(world, f"blackout_period {{ seconds: 1 }} {SOON}", BUSY, IDLE)
+    await check(world, "A58-LOAD-05", members, QUARTER)
+    await world.attempts.quiet_from_now(*members, why="no request is made", seconds=2)
+    calls = await world.call(world.sessions(TO_TELL))
+    expected = Proportions({members[0].address: (1, 4), members[1].address: (3, 4)})
+    await world.check("A58-LOAD-05", calls, expected)
+
+
 @scenario("A58-LOAD-05", seconds=4, waits=True)
 async def test_expiration(world: World) -> None:
     """The backends stop to report load, although requests reach them."""

@@ -59,9 +59,9 @@ class WeightedRoundRobinRules:
     utilization: Callable[[BackendMetrics], float] = utilization
     penalty_of_errors: Callable[[BackendMetrics, float], float] = penalty_of_errors
     weight: Callable[[float, float], float] = weight
-    """Of requests per second and utilization with the penalty."""
+    """Takes the requests per second, and the utilization with the penalty."""
     in_blackout: Callable[[float, float], bool] = in_blackout
-    """Of the seconds since the first report, and the blackout_period."""
+    """Takes the seconds since the first report, and the blackout_period."""
     is_expired: Callable[[float, float, float], bool] = is_expired
-    """Of the seconds since the last report, the weight_expiration_period, and the
+    """Takes the seconds since the last report, the weight_expiration_period, and the
     blackout_period."""

@@ -156,6 +156,27 @@ first_interval_for_good = Mutant(
     xds={"time_to_report": for_good(lambda interval: interval)},
 )
 
+
+def _signed(interval: float) -> float:
+    return max((int(interval * 1000) + 2**31) % 2**32 - 2**31, 100) / 1000
+
+
+def _unsigned(interval: float) -> float:
+    return int(interval * 1000) % 2**32 / 1000
+
+
+milliseconds_of_31_bits = Mutant(
+    clause="A27-LRS-07",
+    broken="the interval is a signed number of milliseconds in 32 bits",
+    xds={"time_to_report": _signed},
+)
+
+milliseconds_of_32_bits = Mutant(
+    clause="A27-LRS-07",
+    broken="the interval is an unsigned number of milliseconds in 32 bits",
+    xds={"time_to_report": _unsigned},
+)
+
 no_time_told = Mutant(
     clause="A27-LRS-08",
     broken="reports have no load_report_interval",
