@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -287,16 +287,14 @@ class Both:
         on_base = self._session.prepare(base.client) if base.client else None
         if made is None or (base.client and on_base is None):
             return self._why_not()
-        before = base.recorded or (self._kept(on_base) if on_base else None)
-        if on_base and before is None:
-            before = self._run(on_base)
-            if before:
-                self._keep(on_base, before)
-        after = self._run(made) if before else None
-        if before is None or after is None:
+        after = self._run(made)
+        if after is None:
             return self._why_not()
         if (code := report.exit_of(after)) in TROUBLES:
             return code
+        before = base.recorded or (self._of_base(on_base, after) if on_base else None)
+        if before is None:
+            return self._why_not()
         if {scenario.id for scenario in before.scenarios} != {
             scenario.id for scenario in after.scenarios
         }:
@@ -318,12 +316,37 @@ class Both:
             self._screen.print(f"{skipped.client}: {skipped.words}", markup=False, highlight=False)
         return report.code_of(self._session.made, strict=False)
 
-    def _run(self, client: Prepared) -> Run | None:
+    def _run(self, client: Prepared, names: Sequence[str] = (), of: int = 0) -> Run | None:
+        """Run the selected scenarios, or only the named ones of these; `of` is their number."""
         if not self._session.comes_up(client):
             return None
-        self._session.run(client)
+        if names and len(names) < of:
+            self._screen.print(
+                f"the base runs {len(names)} of {of} scenarios: the change passes the clauses of "
+                "the others",
+                highlight=False,
+            )
+        self._session.run(client, exactly=names)
         run = self._session.made.runs[-1]
         return run if run.complete else None
+
+    def _of_base(self, base: Prepared, after: Run) -> Run | None:
+        """Return the run of a base; of scenarios that it need not run, what the change showed."""
+        known = {entry.clause for entry in self._session.known(base)}
+        names = {*gates.wanted_of_base(after, known)}
+        kept = self._kept(base)
+        there = {scenario.id for scenario in kept.scenarios} if kept else set()
+        if kept is None or not names <= there:
+            # What an earlier change needed runs again too, so that the next one may need nothing.
+            of_now = {scenario.id for scenario in after.scenarios}
+            names |= there & of_now
+            kept = self._run(base, tuple(sorted(names)), len(of_now))
+            if kept is None:
+                return None
+            self._keep(base, kept)
+        elif (place := place_of(base, self._options)) is not None:
+            self._say_kept(kept, place)
+        return gates.completed(kept, after)
 
     def _repeat(
         self, before: Run, after: Run, head: Prepared, base: Prepared | None
@@ -380,13 +403,14 @@ class Both:
         except BadReport:
             return None
         (run,) = made.runs
+        return run
+
+    def _say_kept(self, run: Run, place: Path) -> None:
         self._screen.print(
-            f"{run.title}: its run of {made.provenance.started} is reused "
-            f"(delete {shlex.quote(str(place))} to repeat it)",
+            f"{run.title}: its kept run is reused (delete {shlex.quote(str(place))} to repeat it)",
             highlight=False,
             markup=False,
         )
-        return run
 
     def _keep(self, client: Prepared, run: Run) -> None:
         """Keep the run of a base, unless something in it is doubtful."""

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from functools import partial
 from pathlib import Path
@@ -206,8 +206,13 @@ class Session:
         self._write()
         console.show_not_run(self._screen, left)
 
-    def run(self, client: Prepared) -> None:
-        """Run the scenarios against a client that is there, and report."""
+    def run(self, client: Prepared, exactly: Sequence[str] = ()) -> None:
+        """Run the scenarios against a client that is there, and report.
+
+        Args:
+            client: which comes up.
+            exactly: the ids of the only selected scenarios that run; empty: all of them.
+        """
         forget(self._folder(client) / TROUBLE)
         for note in client.notes:
             self._say(note)
@@ -223,15 +228,19 @@ class Session:
                 meanwhile=partial(patience, self._screen),
             )
         with postponed():  # scenarios handle signals themselves, to report what is done
-            self._run(client, subject)
+            self._run(client, subject, exactly)
 
-    def _run(self, client: Prepared, subject: Target) -> None:
-        entries = [entry for entry in self._known(client) if not entry.is_over(self._today)]
+    def _run(self, client: Prepared, subject: Target, exactly: Sequence[str]) -> None:
+        entries = [entry for entry in self.known(client) if not entry.is_over(self._today)]
 
         def known(scenario: str, decision: Decision) -> bool:
             return any(entry.knows(scenario, decision) for entry in entries)
 
         settings, own = self._settings(subject), None
+        if exactly:
+            chosen = tuple(("", name) for name in exactly)
+            selection = msgspec.structs.replace(settings.selection, exactly=chosen)
+            settings = msgspec.structs.replace(settings, selection=selection)
         if self._options.shard:
             durations = durations_of(self._options.durations, client.client.name)
             own = share(self._options.shard, settings, durations)
@@ -275,7 +284,7 @@ class Session:
                 self._folder(client), [record.scenario for record in ran.records]
             )
 
-    def _known(self, client: Prepared) -> tuple[Entry, ...]:
+    def known(self, client: Prepared) -> tuple[Entry, ...]:
         """Return a client's expected failures, including expired ones."""
         entries = () if self._options.no_baseline else self._entries[client.client.folder]
         manifest = client.client.manifest
@@ -291,7 +300,7 @@ class Session:
         self, subject: Target, ran: Ran, own: Share | None, *, interrupted: bool = False
     ) -> None:
         options, client = self._options, subject.prepared
-        folder, entries = self._folder(client), self._known(client)
+        folder, entries = self._folder(client), self.known(client)
         made = build_run(
             ran.records,
             self._catalogue,
@@ -362,7 +371,7 @@ class Session:
             fast=self._options.fast,
             isolated=self._options.isolated,
             known_failures=tuple(
-                scenario for entry in self._known(subject.prepared) for scenario in entry.scenarios
+                scenario for entry in self.known(subject.prepared) for scenario in entry.scenarios
             ),
             repeat=self._again(subject.prepared),
             selection=self._options.selection(),

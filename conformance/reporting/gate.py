@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final, Literal
 
 import msgspec
@@ -131,6 +132,53 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
         return (
             f"{words}, of which {fatal or 'none'} {'fails' if fatal < PLURAL else 'fail'} the gate"
         )
+
+
+def wanted_of_base(head: Run, known: AbstractSet[str] = frozenset()) -> tuple[str, ...]:
+    """Return the scenarios that the base has to run to be compared; the shortest, if none is.
+
+    A change cannot break a clause that it passes. So the base runs all scenarios of the other
+    clauses, and of those that the change may mend.
+
+    Args:
+        head: the run of the change.
+        known: clauses whose failures the baseline lists.
+    """
+    differ = {
+        name
+        for name, result in head.clauses.items()
+        if result.verdict is not Verdict.PASS or name in known
+    }
+    names = [scenario.id for scenario in head.scenarios if differ.intersection(scenario.clauses)]
+    if not names and head.scenarios:
+        names = [min(head.scenarios, key=lambda scenario: (scenario.seconds, scenario.id)).id]
+    return tuple(names)
+
+
+def completed(base: Run, head: Run) -> Run:
+    """Return the run of a base that ran in part: as if the rest showed what the change shows.
+
+    Args:
+        base: with all scenarios that `wanted_of_base` names.
+        head: the run of the change.
+    """
+    there = {scenario.id: scenario for scenario in base.scenarios}
+    whole = {
+        name for scenario in head.scenarios if scenario.id in there for name in scenario.clauses
+    }
+    for scenario in head.scenarios:
+        if scenario.id not in there:
+            whole.difference_update(scenario.clauses)
+    clauses = {}
+    for name, result in head.clauses.items():
+        old = base.clauses.get(name)
+        is_used = name in whole or (old is not None and old.verdict in BAD)
+        clauses[name] = old if old is not None and is_used else result
+    return msgspec.structs.replace(
+        base,
+        clauses=clauses,
+        scenarios=tuple(there.get(scenario.id, scenario) for scenario in head.scenarios),
+    )
 
 
 def suspects(base: Run, head: Run) -> tuple[str, ...]:

@@ -109,12 +109,30 @@ async def test_the_run_of_a_base_is_kept_by_what_the_suite_contains(
     words = ("gate", COMPILED, "--source", str(library), "--base", "v1.7.0", *ONE)
     first, second = await xdspec.run(*words), await xdspec.run(*words)
     assert (first.code, second.code) == (1, 1), second.said
-    assert "is reused" not in first.said
-    assert "is reused (delete " in second.said
+    assert "kept run is reused" not in first.said
+    assert "its kept run is reused (delete " in second.said
     assert second.out.splitlines()[-1] == BROKEN
     (kept,) = (library.parent / "cache" / "gate").glob("*.json")
     report = json.loads(kept.read_text())
     assert report["provenance"]["suite"]["content"] == content_of(ROOT)
+
+
+OTHER = "ring.hash_of_an_entry"
+"""A scenario that decides other clauses than the broken library fails."""
+
+
+async def test_a_base_runs_what_decides_whether_the_change_breaks_something(
+    xdspec: Any, library: Path
+) -> None:
+    commit(library)
+    (library / "ring").write_text("down")
+    words = ("gate", COMPILED, "--source", str(library), "--base", "v1.7.0", *ONE)
+    bad = await xdspec.run(*words, "--scenario", OTHER)
+    assert bad.code == 1, bad.said
+    assert "the base runs 1 of 2 scenarios: the change passes the clauses of the others" in bad.said
+    (kept,) = (library.parent / "cache" / "gate").glob("*.json")
+    (run,) = json.loads(kept.read_text())["runs"]
+    assert len(run["scenarios"]) == 1
 
 
 def test_another_suite_keeps_runs_of_bases_elsewhere(

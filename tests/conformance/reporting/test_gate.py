@@ -7,12 +7,23 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
+from conformance.judging.evidence import JudgedClient, Record
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import gate_texts
+from conformance.reporting.build_run import build_run
 from conformance.reporting.clause_summary import Kind
-from conformance.reporting.gate import Gate, Shown, gate, shown, suspects, unclear
+from conformance.reporting.gate import (
+    Gate,
+    Shown,
+    completed,
+    gate,
+    shown,
+    suspects,
+    unclear,
+    wanted_of_base,
+)
 from conformance.reporting.gate_texts import lines, markdown
-from conformance.reporting.report import Exit, Run
+from conformance.reporting.report import ClientId, Exit, Run
 from conformance.spec.catalogue import load
 
 from .test_diff import CLAUSE, ERROR, FAIL, FREE, KNOWN, OTHER, PASS, SKIP, run, seen
@@ -94,6 +105,73 @@ def test_a_clause_that_another_failure_hides_alone_is_broken_all_the_same() -> N
     assert unclear(good, bad, [shown(good)], [shown(alone)]) == ()
     mended = compared([FAIL], [PASS], on_base=[alone], on_head=[good])
     assert "repeated alone: in 1 of 1, on the base in 0 of 1" in f"{mended.changes[0]}"
+
+
+# A base runs only what decides whether the change breaks something.
+
+
+def of(scenario: str, *decisions: Decision) -> Record:
+    client = JudgedClient(name="one", version="1.0", variant=None, follows=("A42",))
+    clauses = tuple(decision.clause for decision in decisions)
+    return Record(
+        scenario=scenario,
+        clauses=clauses,
+        client=client,
+        seed=1,
+        seconds=len(scenario),
+        decisions=decisions,
+    )
+
+
+def built(*records: Record) -> Run:
+    client = ClientId("one", "1.0", None)
+    return build_run(records, CATALOGUE, client=client, follows=("A42",), wall_seconds=1)
+
+
+OTHER_PASS = msgspec.structs.replace(PASS, clause=OTHER)
+OTHER_FAIL = msgspec.structs.replace(FAIL, clause=OTHER)
+HEAD = (of("fails", FAIL), of("same-clause", PASS), of("passes", OTHER_PASS))
+
+
+def test_a_base_runs_all_scenarios_of_what_the_change_does_not_pass() -> None:
+    head = built(*HEAD)
+    assert {*wanted_of_base(head)} == {"fails", "same-clause"}
+    assert {*wanted_of_base(head, {OTHER})} == {"fails", "same-clause", "passes"}
+    good = built(of("longer", PASS), of("short", OTHER_PASS))
+    assert wanted_of_base(good) == ("short",), "so that there is a base to name"
+    assert wanted_of_base(msgspec.structs.replace(head, clauses={}, scenarios=())) == ()
+
+
+@pytest.mark.parametrize(
+    ("on_base", "kinds"),
+    [
+        ((of("fails", PASS), of("same-clause", PASS)), {CLAUSE: Kind.BROKEN}),
+        ((of("fails", FAIL), of("same-clause", PASS)), {}),
+        ((of("fails", PASS), of("same-clause", FAIL)), {CLAUSE: Kind.BROKEN}),
+        # An earlier change needed the other scenario.
+        (
+            (of("fails", FAIL), of("same-clause", PASS), of("passes", OTHER_FAIL)),
+            {OTHER: Kind.FIXED},
+        ),
+        ((of("fails", FAIL), of("same-clause", PASS), of("gone", OTHER_PASS)), {}),
+    ],
+)
+def test_a_base_that_ran_in_part_is_compared_as_if_it_had_run(
+    on_base: tuple[Record, ...], kinds: dict[str, Kind]
+) -> None:
+    head, base = built(*HEAD), built(*on_base)
+    before = completed(base, head)
+    assert {scenario.id for scenario in before.scenarios} == {"fails", "same-clause", "passes"}
+    found = gate(before, head, CATALOGUE, on_base=[], on_head=[])
+    assert {change.clause: change.kind for change in found.changes} == kinds
+
+
+def test_a_base_that_ran_whole_is_compared_as_it_is() -> None:
+    head = built(*HEAD)
+    base = built(of("fails", PASS), of("same-clause", PASS), of("passes", OTHER_FAIL))
+    for old, new in ((base, head), (head, base)):
+        assert completed(old, new).clauses == old.clauses
+        assert sorted(completed(old, new).scenarios, key=str) == sorted(old.scenarios, key=str)
 
 
 def test_a_race_is_told_as_a_rate() -> None:
