@@ -76,8 +76,9 @@ async def test_cluster_known_to_be_missing(world: World) -> None:
     """An aggregate that comes later learns at once that its first leaf does not exist."""
     planted = await deploy(world, {"m": "x b"}, {"later": "x b"})
     lacks = without_resources(planted.served, Kind.CLUSTER, "x")
-    waiting = await waiting_for_all(world, Kind.CLUSTER, replace(lacks, routes=lacks.routes[:1]))
-    await waiting["m"].over()
+    first = replace(lacks, routes=lacks.routes[:1])
+    waiting = await waiting_for_all(world, Kind.CLUSTER, first)
+    await world.check("A37-TROUBLE-01", await waiting["m"].over(), without_one(first, "m"))
     await world.serve(lacks)
     expected = without_one(lacks, "later")
     make_calls = partial(calls_to, world, "later")

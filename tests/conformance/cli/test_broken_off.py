@@ -52,7 +52,7 @@ async def test_a_worker_that_is_killed(started: Started) -> None:
     assert "! " in ended.out
     assert "errors of the suite or the machine" in ended.out
     assert "Traceback" not in ended.said
-    code, said = invoke("table", str(ended.folder / "r.json"))
+    code, said = invoke("summary", str(ended.folder / "r.json"))
     assert code == 4
     assert "has a run of reference 1.0.0 that did not finish" in said
 
@@ -137,7 +137,7 @@ def test_what_an_earlier_command_has_left_is_not_taken_for_this_ones(tmp_path: P
     toml.write_text(toml.read_text() + tool + 'get = "ask for it"\n')
     code, said = invoke("run", lost, "--json", str(path))
     assert (code, "ask for it" in said) == (4, True)
-    code, said = invoke("table", str(path))
+    code, said = invoke("summary", str(path))
     assert (
         code,
         "contains no runs: the command that wrote it failed before starting one" in said,

@@ -172,7 +172,7 @@ def test_the_current_folder_is_gone(tmp_path: Path) -> None:
         ["doctor", HUGE],
         ["explain", HUGE],
         ["judge", LONG],
-        ["table", LONG],
+        ["summary", LONG],
         ["diff", LONG, LONG],
         ["new-client", "python", LONG],
         ["new-client", HUGE, "some"],

@@ -57,7 +57,7 @@ def test_reports(kept: Any, tmp_path: Path) -> None:
     wrong: list[str] = []
     for seed in SEEDS:
         path.write_bytes(mutated_json(good.read_bytes(), random.Random(f"report {seed}")))
-        wrong += at_a_loss(seed, "table", str(path))
+        wrong += at_a_loss(seed, "summary", str(path))
         wrong += at_a_loss(seed, "site", str(tmp_path / "site"), str(path))
         wrong += at_a_loss(seed, "diff", str(good), str(path))
         wrong += at_a_loss(seed, "diff", str(path), str(good))
