@@ -449,7 +449,9 @@ def git(*arguments: str) -> str:
     """Return its output; nothing if it fails, or is not installed."""
     command = ["git", "-C", str(ROOT), *arguments]
     try:
-        ended = subprocess.run(command, check=False, capture_output=True, encoding="utf-8")
+        ended = subprocess.run(
+            command, check=False, capture_output=True, encoding="utf-8", errors="replace"
+        )
     except OSError:
         return ""
     return ended.stdout.strip() if ended.returncode == 0 else ""

@@ -101,6 +101,15 @@ def test_a_first_commit_is_no_history(checkout: Checkout) -> None:
     assert "all turns; no history" in checkout.asks().stderr
 
 
+def test_a_changed_picture_is_no_change_of_a_clause(checkout: Checkout) -> None:
+    checkout.write("docs/assets/site.png", "")
+    for content in (b"\x89PNG", b"\x89PNG\r"):
+        (checkout.folder / "docs/assets/site.png").write_bytes(content)
+        checkout.git("add", "--all")
+        checkout.git("commit", "--message", "picture")
+    assert checkout.turn() == ["", ""]
+
+
 def test_the_last_commit_is_the_change(checkout: Checkout) -> None:
     checkout.commit(ROW, ROW_TEXT)
     assert checkout.turn() == OF_ROW
