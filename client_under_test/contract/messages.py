@@ -22,7 +22,7 @@ Id = Annotated[int, msgspec.Meta(ge=0)]
 Micros = Annotated[int, msgspec.Meta(ge=0, le=MOST_MICROS, description="microseconds")]
 At = Annotated[
     int,
-    msgspec.Meta(ge=0, le=MOST_MICROS, description="microseconds since the adapter's hello"),
+    msgspec.Meta(ge=0, le=MOST_MICROS, description="microseconds since the first `hello`"),
 ]
 Pair = tuple[str, str]
 OptionValue = int | str
@@ -173,7 +173,7 @@ Request = AskHello | RegisterPolicy | OpenChannel | StartCalls | Cancel | Watch 
 
 
 class Hello(_Message, frozen=True, kw_only=True, tag="hello"):
-    """Answer a `hello`. The adapter's clock starts at the first one, whose `at` is 0."""
+    """Answer a `hello`. The adapter's clock starts at the first `hello`."""
 
     id: Id
     contract: int

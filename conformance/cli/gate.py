@@ -110,13 +110,10 @@ def gate(
     if wish.json_path:
         gate_texts.write_json(compared, wish.json_path)
     if wish.junit_path:
-        gate_texts.write_junit(compared, wish.junit_path)
-    if wish.markdown:
-        for line in gate_texts.markdown(compared):
-            echo(line)
-    else:
-        for line in gate_texts.lines(compared, run, catalogue, run.repeat):
-            echo(line)
+        gate_texts.write_junit(compared, run, catalogue, run.repeat, wish.junit_path)
+    text = gate_texts.markdown if wish.markdown else gate_texts.lines
+    for line in text(compared, run, catalogue, run.repeat):
+        echo(line)
     return compared.exit
 
 

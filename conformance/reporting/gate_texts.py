@@ -74,38 +74,61 @@ def _unchanged(found: Gate) -> str:
 
 def _broken_lines(found: Gate, head: Run, catalogue: Catalogue, repeat: str) -> Iterator[str]:
     """Describe what is broken, those clauses together that fail in the same way."""
-    left = {change.clause: change for change in found.broken}
-    if left:
-        yield f"\nbroken  {counted(len(left), 'clause')}"
-    for group in groups(without_baseline(head), catalogue):
-        own = [left.pop(clause) for clause in group.clauses if clause in left]
-        if own:
-            yield from _group_lines(own, group, repeat)
-    for change in left.values():
+    if found.broken:
+        yield f"\nbroken  {counted(len(found.broken), 'clause')}"
+    alike = [*_groups_of_broken(found, head, catalogue)]
+    for own, group in alike:
+        yield from _group_lines(own, group, repeat)
+    grouped = {change.clause for own, _ in alike for change in own}
+    for change in (change for change in found.broken if change.clause not in grouped):
         yield f"  {change.clause}  {change.title} [{change.strength.value}]: {change}"
 
 
 def _group_lines(own: Sequence[Change], group: Group, repeat: str) -> Iterator[str]:
     first, *others = own
-    place = next(
-        occurrence for occurrence in group.places if occurrence.decision.clause == first.clause
-    )
     yield f"  {first.clause}  {first.title} [{first.strength.value}]"
     yield f"    {first}"
+    for name, text in _evidence(first, group, repeat):
+        yield f"    {name:8}  {text}".replace("\n", f"\n{'':14}")
+    if others:
+        yield f"    likewise  {listed([change.clause for change in others], NAMED)}"
+
+
+def _evidence(change: Change, group: Group, repeat: str) -> Iterator[tuple[str, str]]:
+    """Return what was expected and observed where a clause broke, and how to see it again."""
+    place = next(
+        occurrence for occurrence in group.places if occurrence.decision.clause == change.clause
+    )
     for name, text in (
         ("expected", place.decision.wanted),
         ("observed", place.decision.saw),
         ("differs", place.decision.differs),
     ):
         if text:
-            yield f"    {name:8}  {text}".replace("\n", f"\n{'':14}")
-    yield f"    repeat    {repeat} --scenario {shlex.quote(place.scenario.id)}"
-    if others:
-        yield f"    likewise  {listed([change.clause for change in others], NAMED)}"
+            yield name, text
+    yield "repeat", f"{repeat} --scenario {shlex.quote(place.scenario.id)}"
 
 
-def markdown(found: Gate) -> Iterator[str]:
-    """Return the same as a comment on a pull request."""
+def _groups_of_broken(
+    found: Gate, head: Run, catalogue: Catalogue
+) -> Iterator[tuple[Sequence[Change], Group]]:
+    """Return the broken clauses of each group of failures, the most basic one first."""
+    left = {change.clause: change for change in found.broken}
+    for group in groups(without_baseline(head), catalogue):
+        own = [left.pop(clause) for clause in group.clauses if clause in left]
+        if own:
+            yield own, group
+
+
+def markdown(found: Gate, head: Run, catalogue: Catalogue, repeat: str) -> Iterator[str]:
+    """Return the same as a comment on a pull request.
+
+    Args:
+        found: what was compared.
+        head: the run of the change.
+        catalogue: the clauses.
+        repeat: the beginning of the command that runs one scenario of the change again.
+    """
     yield f"### xdspec: {found.last_word}"
     yield ""
     yield f"{escaped(found.head)} against {escaped(found.base)}; unchanged: {_unchanged(found)}"
@@ -118,6 +141,11 @@ def markdown(found: Gate) -> Iterator[str]:
             cells = (f"{change.clause} [{change.strength.value}]", change.title, f"{change}")
             scenarios = "<br>".join(code(name, in_cell=True) for name in change.scenarios[:NAMED])
             yield f"| {' | '.join(escaped(cell) for cell in cells)} | {scenarios} |"
+        if title == "broken":
+            for own, group in _groups_of_broken(found, head, catalogue):
+                yield from ("", f"{own[0].clause}:", "")
+                for name, text in _evidence(own[0], group, repeat):
+                    yield f"- {name}: {code(text) if name == 'repeat' else escaped(text)}"
     if found.mended:
         yield from ("", "Remove from expected.toml once this is merged:", "")
         yield from (f"- {escaped(change)}" for change in found.mended)
@@ -138,8 +166,15 @@ LEFT_OUT = "left out by --quick"
 """The case for the clauses that were selected, but not judged."""
 
 
-def junit_tree(found: Gate) -> ElementTree[Element]:
-    """Return the whole result."""
+def junit_tree(found: Gate, head: Run, catalogue: Catalogue, repeat: str) -> ElementTree[Element]:
+    """Return the whole result; `markdown` describes the arguments."""
+    evidence = {
+        change.clause: "\n".join(
+            f"{name}: {text}" for name, text in _evidence(change, group, repeat)
+        )
+        for own, group in _groups_of_broken(found, head, catalogue)
+        for change in own
+    }
     fatal = [change for change in found.broken if change.is_fatal]
     count = len(found.changes) + 1 + bool(found.left_out)
     suite = Element("testsuite", name=SUITE, tests=f"{count}")
@@ -155,7 +190,8 @@ def junit_tree(found: Gate) -> ElementTree[Element]:
     for change in found.changes:
         case = SubElement(suite, "testcase", classname=SUITE, name=_case_name(change))
         if change in fatal:
-            SubElement(case, "failure", message=f"{change}", type=change.kind.value)
+            failure = SubElement(case, "failure", message=f"{change}", type=change.kind.value)
+            failure.text = evidence.get(change.clause)
     SubElement(suite, "testcase", classname=SUITE, name=REST)
     if found.left_out:
         case = SubElement(suite, "testcase", classname=SUITE, name=LEFT_OUT)
@@ -167,6 +203,6 @@ def _case_name(change: Change) -> str:
     return f"{change.clause} {change.title}"
 
 
-def write_junit(found: Gate, path: Path) -> None:
-    """Write JUnit XML."""
-    files.write(path, as_xml(junit_tree(found)))
+def write_junit(found: Gate, head: Run, catalogue: Catalogue, repeat: str, path: Path) -> None:
+    """Write JUnit XML; `markdown` describes the arguments."""
+    files.write(path, as_xml(junit_tree(found, head, catalogue, repeat)))

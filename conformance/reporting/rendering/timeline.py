@@ -108,6 +108,9 @@ MOST_ENDPOINTS = 24
 
 MOST_NAMES = 5
 
+CONNECTION_TONES = {"SERVE": Tone.GOOD, "HOLD": Tone.PLAIN, "STALL": Tone.PLAIN}
+"""By the mode of the gate: a connection that is held or stalled has not failed, but is pending."""
+
 STATE_TONES = {"READY": Tone.GOOD, "TRANSIENT_FAILURE": Tone.BAD, "CONNECTING": Tone.PLAIN}
 """The tone of a channel's state; any other state is faint."""
 
@@ -284,7 +287,7 @@ def _connection(connection: Accepted, began: float) -> Mark:
         at=connection.accepted_at - began,
         until=NEVER if connection.closed_at is None else connection.closed_at - began,
         shape=Shape.SPAN,
-        tone=Tone.GOOD if connection.mode.mode == "SERVE" else Tone.BAD,
+        tone=CONNECTION_TONES.get(connection.mode.mode, Tone.BAD),
         what=f"connection, met by {connection.mode.mode}{by}",
     )
 

@@ -86,6 +86,9 @@ async def test_a_change_is_held_against_a_report(xdspec: Any, library: Path) -> 
     bad = await xdspec.run("gate", *words, "--base", str(base), "--markdown")
     assert bad.code == 1, bad.said
     assert bad.out.startswith("### xdspec: this change breaks 2 clauses")
+    assert "\n- expected: " in bad.out
+    assert "\n- observed: " in bad.out
+    assert "\n- repeat: `" in bad.out
     other = await xdspec.run("gate", *words[:3], "--base", str(base), "--scenario", "ring.search")
     assert other.code == 4, other.said
     assert "was judged by other scenarios than the change" in other.said

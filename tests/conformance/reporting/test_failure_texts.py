@@ -202,7 +202,7 @@ def test_the_next_steps_stand_once_behind_all_failures() -> None:
     every = [*failures(made, CATALOGUE, "A=1 ./xdspec run some --seed 7", "")]
     assert [text.startswith("\nTo debug") for text in every] == [False, False, True]
     assert "add --hold" in every[-1]
-    assert every[-1].endswith("./xdspec serve 'ring.a[1]'")
+    assert every[-1].endswith("./xdspec serve 'ring.a[1]' --with some")
 
 
 @pytest.mark.parametrize(

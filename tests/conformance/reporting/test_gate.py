@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 import msgspec
@@ -228,23 +229,36 @@ def test_no_green_hides_what_was_left_out() -> None:
     assert found.last_word == "this change breaks nothing (--quick left 2 clauses out)"
     named = f"{OTHER}, {FREE}"
     assert f"left out by --quick: {named}" in [*lines(found, now, CATALOGUE, "./xdspec run one")]
-    assert next(markdown(found)) == f"### xdspec: {found.last_word}"
-    assert f"Left out by `--quick`: {named}" in [*markdown(found)]
-    suite = gate_texts.junit_tree(found).getroot()
+    comment = [*markdown(found, now, CATALOGUE, "./xdspec run one")]
+    assert comment[0] == f"### xdspec: {found.last_word}"
+    assert f"Left out by `--quick`: {named}" in comment
+    suite = gate_texts.junit_tree(found, now, CATALOGUE, "./xdspec run one").getroot()
     (skipped,) = suite.iter("skipped")
     assert skipped.get("message") == named
     assert (suite.get("tests"), suite.get("skipped")) == ("2", "1")
 
 
 def test_markdown_and_junit_say_the_same() -> None:
-    found = compared([PASS, seen("a")], [FAIL, seen("<b>@someone</b>")])
-    text = "\n".join(markdown(found))
+    bad = msgspec.structs.replace(FAIL, wanted="each call at a", saw="3 of 9 calls at <i>b</i>")
+    found = compared([PASS, seen("a")], [bad, seen("<b>@someone</b>")])
+    head = run(bad, seen("<b>@someone</b>"))
+    repeat = "./xdspec run one --seed 1"
+    text = "\n".join(markdown(found, head, CATALOGUE, repeat))
+    again = f"{repeat} --scenario {shlex.quote(head.scenarios[0].id)}"
+    assert "- expected: each call at a\n" in text
+    assert "- observed: 3 of 9 calls at " in text
+    assert " <i>" not in text
+    assert f"- repeat: `{again}`" in text
     assert text.startswith("### xdspec: this change breaks 1 clause")
     assert " <b>" not in text
     assert "@someone" not in text
     assert CLAUSE in text
     assert FREE in text
-    suite = gate_texts.junit_tree(found).getroot()
+    suite = gate_texts.junit_tree(found, head, CATALOGUE, repeat).getroot()
+    (failure,) = suite.iter("failure")
+    assert failure.text == (
+        f"expected: each call at a\nobserved: 3 of 9 calls at <i>b</i>\nrepeat: {again}"
+    )
     cases = {case.get("name", ""): case.find("failure") is not None for case in suite}
     assert [name.split(" ")[0] for name, failed in cases.items() if failed] == [CLAUSE]
     assert (suite.get("tests"), suite.get("failures")) == ("3", "1")

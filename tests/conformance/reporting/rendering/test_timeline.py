@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from conformance.reporting.rendering.drawing import SINGLE, drawn_lane, scale_of
+from conformance.reporting.rendering.folder import Accepted, EndpointAttempt, Mode
 from conformance.reporting.rendering.timeline import Lane, Mark, Timeline, Tone, timeline
 from tests.conformance.reporting.rendering.sample_folder import (
     WHOLE,
@@ -51,6 +53,25 @@ def test_all_of_a_scenario_is_on_one_clock() -> None:
     waiting = found.lanes[5].marks[1]
     assert (waiting.until, waiting.tone) == (2.0, Tone.PLAIN)
     assert (found.begin, found.end) == (0.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("mode", "tone"),
+    [
+        ("SERVE", Tone.GOOD),
+        ("HOLD", Tone.PLAIN),
+        ("STALL", Tone.PLAIN),
+        ("CLOSE", Tone.BAD),
+        ("other", Tone.BAD),
+    ],
+)
+def test_a_connection_that_is_held_has_not_failed(mode: str, tone: Tone) -> None:
+    attempt = Accepted(endpoint="endpoint-0", mode=Mode(mode), accepted_at=100.4)
+    found = timeline(
+        msgspec.structs.replace(WHOLE, attempts=(EndpointAttempt(endpoint=A, attempt=attempt),))
+    )
+    (lane,) = [lane for lane in found.lanes if lane.group == "endpoints"]
+    assert [mark.tone for mark in lane.marks if mark.what.startswith("connection")] == [tone]
 
 
 def test_the_marks_in_words_have_an_order_and_an_end() -> None:
