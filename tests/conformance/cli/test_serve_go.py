@@ -90,7 +90,7 @@ async def test_the_control_service_from_go(started: Started, program: str) -> No
     async with started("serve", "ring.search") as running:
         address = await found(running, r"  control     (\S+),")
         running.process.stdin.write(b"make\nwait\n")
-        await running.line("The world is up")
+        await running.line("The servers are up")
 
         async def control(method: str, **request: Any) -> tuple[int, str]:
             return await say(program, "control", address, method, json.dumps(request))
