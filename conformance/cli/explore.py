@@ -13,11 +13,10 @@ from rich.console import Console
 
 from client_under_test import Prepared, prepare
 from client_under_test.contract.exceptions import ConversationFailed
-from client_under_test.environments import commits
 from conformance.cli.failures import Failure as Stop
 from conformance.cli.failures import client_trouble, require_machine
 from conformance.cli.invocation import program
-from conformance.cli.lookup import found_client
+from conformance.cli.lookup import found_client, from_source
 from conformance.explore import courses
 from conformance.explore.course_runner import lacks
 from conformance.explore.courses import BadCourse, Course
@@ -116,10 +115,7 @@ def _prepared(name: str, options: ExploreOptions, screen: Console) -> Prepared:
     if options.commit and not options.source:
         raise Stop("--commit needs --source: name the checkout")
     with client_trouble():
-        client = found_client(name)
-        if options.source:
-            commit = commits.named(options.source, options.commit).id if options.commit else ""
-            client = client.built_from(options.source, commit)
+        client = from_source(found_client(name), options.source, options.commit)
         with patience(screen, f"making what {client} needs"):
             prepared = prepare(client, options.environment)
     if missing := lacks(prepared):

@@ -20,7 +20,7 @@ from client_under_test.environments.places import cache
 from client_under_test.manifests.version_ranges import is_version
 from conformance.cli.failures import Failure, client_trouble, require_machine
 from conformance.cli.invocation import conditions, running_options, suite_variables
-from conformance.cli.lookup import found_client
+from conformance.cli.lookup import found_client, from_source
 from conformance.cli.option_values import absolute
 from conformance.cli.run_clients import baselines
 from conformance.cli.session import RunOptions, Session
@@ -89,7 +89,7 @@ def gate(
     """
     with client_trouble():
         client = found_client(name)
-        head = _head(client, options.source, options.commit)
+        head = from_source(client, options.source, options.commit)
     base = _base(client, wish.base, options)
     left_out: tuple[str, ...] = ()
     if wish.quick:
@@ -115,12 +115,6 @@ def gate(
     for line in text(compared, run, catalogue, run.repeat):
         echo(line)
     return compared.exit
-
-
-def _head(client: Client, source: Path | None, commit: str | None) -> Client:
-    if source is None:
-        return client
-    return client.built_from(source, commits.named(source, commit).id if commit else "")
 
 
 def _base(client: Client, named: str, options: RunOptions) -> Base:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 import re
+from pathlib import Path
 
 from client_under_test import Client, find
+from client_under_test.environments import commits
 from conformance.cli.failures import Failure
 from conformance.reporting.report import Exit
 from conformance.runner.manifest_check import check, editions_there_are
@@ -45,3 +47,14 @@ def found_client(name: str) -> Client:
     found = find(name)
     check(found)
     return found
+
+
+def from_source(client: Client, source: Path | None, commit: str | None) -> Client:
+    """Return the client as built from `--source` and `--commit`; itself without a source.
+
+    Raises:
+        UnfitSource: the checkout has no such commit.
+    """
+    if source is None:
+        return client
+    return client.built_from(source, commits.named(source, commit).id if commit else "")

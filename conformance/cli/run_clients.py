@@ -9,9 +9,8 @@ from pathlib import Path
 from rich.console import Console
 
 from client_under_test import Client, built_in
-from client_under_test.environments import commits
 from conformance.cli.failures import Failure, client_trouble, require_machine
-from conformance.cli.lookup import found_client
+from conformance.cli.lookup import found_client, from_source
 from conformance.cli.session import RunOptions, Session
 from conformance.reporting import baseline
 from conformance.reporting.baseline import BadBaseline, Entry
@@ -33,10 +32,9 @@ def run_clients(
     if options.every_client:
         names = tuple(name for name in built_in() if name not in NOT_REAL)
     with client_trouble():
-        clients = [found_client(name) for name in names]
-        if options.source:
-            commit = commits.named(options.source, options.commit).id if options.commit else ""
-            clients = [client.built_from(options.source, commit) for client in clients]
+        clients = [
+            from_source(found_client(name), options.source, options.commit) for name in names
+        ]
     entries = baselines(clients, catalogue, options.scenario_patterns, options.baseline)
     require_machine(options.jobs or default_jobs())
     session = Session(options, catalogue, screen, entries, several=len(clients) > 1)

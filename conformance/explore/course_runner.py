@@ -1,4 +1,4 @@
-"""Give each course a world of its own, run it there, and keep its evidence where it is wanted."""
+"""Run each course in a new world, and keep the evidence that the caller asks for."""
 
 from __future__ import annotations
 

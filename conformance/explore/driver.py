@@ -43,7 +43,7 @@ from conformance.xds_config.config import XdsConfig, one_cluster
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import RingHash
 from conformance.xds_config.routes import Route
-from fake_control_plane import Kind
+from fake_control_plane import Kind, Push
 from fake_control_plane import Request as Discovery
 from test_servers import BackendEndpoint
 
@@ -206,9 +206,12 @@ class Driver:
         push = self._story.published[-1].push
         if push is None or not self._is_reachable:
             return
-        deadline = timing.AFTER_OUTAGE if self._had_outage else timing.ANSWER
         for kind in push.versions:
-            await self._world.control.answer(push, kind, deadline=deadline)
+            await self._hear_answer(push, kind)
+
+    async def _hear_answer(self, push: Push, kind: Kind) -> None:
+        deadline = timing.AFTER_OUTAGE if self._had_outage else timing.ANSWER
+        await self._world.control.answer(push, kind, deadline=deadline)
 
     async def _refuse(self, kind: Kind) -> None:
         """Send an invalid resource in the place of one that the client has accepted."""
@@ -225,8 +228,7 @@ class Driver:
         push = await self._world.plane.set(resource)
         self._story.invalid.add((kind.name, push.versions[kind]))
         if self._is_reachable:
-            deadline = timing.AFTER_OUTAGE if self._had_outage else timing.ANSWER
-            await self._world.control.answer(push, kind, deadline=deadline)
+            await self._hear_answer(push, kind)
 
     async def _lose(self) -> None:
         if not self._is_down:
@@ -410,8 +412,7 @@ class Driver:
 
     def _is_calm(self, calm: Calm) -> bool:
         evidence = self._evidence()
-        requests = {request.id: request for request in evidence.seen.requests}
-        calls = [requests[name] for name in calm.calls]
+        calls = evidence.calls_of(calm)
         if misfits(evidence, calls, calm.round_began, calm.round_ended):
             return False
         is_state = calm.state is None or calm.state in allowed_states(

@@ -80,6 +80,7 @@ class Evidence:
         self.timelines: tuple[Timeline, ...] = timelines(seen, proven_after=proven_after)
         self.walks = walks or Walks(seen.client, seen.addresses)
         self.edition = picker_of(seen.client)
+        self._requests = {request.id: request for request in seen.requests}
 
     def in_force(self, since: float, until: float) -> tuple[Version, ...]:
         """Return the versions that the client may have used at some moment of this time.
@@ -101,6 +102,27 @@ class Evidence:
         versions = self.seen.versions
         acked = [i for i, v in enumerate(versions) if v.acked is not None and v.acked <= since]
         return versions[acked[-1] :] if acked else versions
+
+    def only_version(self, since: float) -> Version | None:
+        """Return the one version that the client can have used since then; None: not only one."""
+        versions = self.current(since)
+        return versions[0] if len(versions) == 1 and versions[0].sent <= since else None
+
+    @property
+    def expired_calms(self) -> Iterator[Calm]:
+        """The calms that did not come by their deadlines."""
+        return (calm for calm in self.seen.calms if calm.expired)
+
+    def calls_of(self, calm: Calm) -> list[Request]:
+        """Return the requests of a calm's last round."""
+        return [self._requests[name] for name in calm.calls if name in self._requests]
+
+    def has_tried(self, member: Member, since: float) -> bool:
+        """Return whether a connection to an endpoint was made since then, or is still open."""
+        return any(
+            connection.member == member and (connection.at >= since or connection.closed is None)
+            for connection in self.seen.connections
+        )
 
     def may_keep_policy(self, at: float) -> bool:
         """Return whether the list was empty before, so that a former policy may still be at work.
@@ -244,8 +266,7 @@ def _may_fail(evidence: Evidence, request: Request) -> bool:
     is_deadline = request.status == "DEADLINE_EXCEEDED"
     since = (request.ended if is_deadline else request.began) - timing.MOMENTS
     until = request.ended + timing.SEEN_LATE
-    first = next((v for v in evidence.seen.versions), None)
-    if first is None or evidence.is_down(0.0, until):
+    if not evidence.seen.versions or evidence.is_down(0.0, until):
         return True  # it may never have had a configuration
     if _is_cold(evidence, since):
         return True
@@ -370,11 +391,8 @@ def _fits(
 
 def judge_calms(evidence: Evidence) -> Iterator[Finding]:
     """Find calms whose last requests do not follow the ring (A42-RING, A42-PICK)."""
-    requests = {request.id: request for request in evidence.seen.requests}
-    for calm in evidence.seen.calms:
-        if not calm.expired:
-            continue
-        calls = [requests[name] for name in calm.calls if name in requests]
+    for calm in evidence.expired_calms:
+        calls = evidence.calls_of(calm)
         wrong = misfits(evidence, calls, calm.round_began, calm.round_ended)
         if not wrong:
             continue
@@ -436,8 +454,8 @@ def allowed_states(evidence: Evidence, since: float, until: float) -> frozenset[
 
 def judge_states(evidence: Evidence) -> Iterator[Finding]:
     """Find calms in which the channel reports another state than A42's rules give (A42-AGG)."""
-    for calm in evidence.seen.calms:
-        if not calm.expired or calm.state is None:
+    for calm in evidence.expired_calms:
+        if calm.state is None:
             continue
         allowed = allowed_states(evidence, calm.round_began, calm.ended)
         if calm.state not in allowed:
@@ -461,16 +479,13 @@ def is_idle_too_long(evidence: Evidence, calm: Calm) -> bool:
     allowed = allowed_states(evidence, calm.began, calm.ended)
     if not usable or not allowed <= {"CONNECTING", "TRANSIENT_FAILURE"}:
         return False
-    return not any(
-        connection.member in usable and (connection.at >= calm.began or connection.closed is None)
-        for connection in evidence.seen.connections
-    )
+    return not any(evidence.has_tried(member, calm.began) for member in usable)
 
 
 def judge_trying(evidence: Evidence) -> Iterator[Finding]:
     """Find calms without requests in which a failed policy tries no endpoint (A42-PRO)."""
-    for calm in evidence.seen.calms:
-        if calm.expired and not calm.calls and is_idle_too_long(evidence, calm):
+    for calm in evidence.expired_calms:
+        if not calm.calls and is_idle_too_long(evidence, calm):
             yield Finding(
                 judge=LIVENESS,
                 title="the client tries no endpoint although none is connected",
@@ -488,10 +503,9 @@ def not_retried(evidence: Evidence, calm: Calm, calls: Sequence[Request]) -> tup
     A42-PICK-14, A42-PICK-19); by A61 it is tried again in any case.
     """
     found: dict[Member, None] = {}
-    versions = evidence.current(calm.began)
-    if len(versions) != 1 or versions[0].sent > calm.began:
+    version = evidence.only_version(calm.began)
+    if version is None:
         return ()
-    (version,) = versions
     rings = evidence.walks.rings(version.configuration)
     for call in calls:
         orders = {o for r in rings for o in evidence.walks.orders(r, version.configuration, call)}
@@ -501,11 +515,7 @@ def not_retried(evidence: Evidence, calm: Calm, calls: Sequence[Request]) -> tup
         for member in order:
             if evidence.timelines[member].within(calm.began, calm.ended) != FAILED:
                 break
-            is_tried = any(
-                connection.member == member
-                and (connection.at >= calm.began or connection.closed is None)
-                for connection in evidence.seen.connections
-            )
+            is_tried = evidence.has_tried(member, calm.began)
             if not is_tried and evidence.serves_since(member, calm.began):
                 found[member] = None
     return tuple(found)
@@ -517,14 +527,10 @@ def left_idle(evidence: Evidence, calm: Calm) -> tuple[Member, ...]:
     After a failure the policy goes on to the next endpoint (A42-PRO-04, A61-PRO-01). The first
     wording of A61 does so only at the moment of the failure.
     """
-    versions = evidence.current(calm.began)
-    if (
-        len(versions) != 1
-        or versions[0].sent > calm.began
-        or "A61-2023" in evidence.seen.client.follows
-    ):
+    version = evidence.only_version(calm.began)
+    if version is None or "A61-2023" in evidence.seen.client.follows:
         return ()
-    usable = versions[0].configuration.members
+    usable = version.configuration.members
     states = {m: evidence.timelines[m].within(calm.began, calm.ended) for m in usable}
     if not possible_aggregates(tuple(states.values())) <= {"CONNECTING", "TRANSIENT_FAILURE"}:
         return ()
@@ -537,11 +543,8 @@ def left_idle(evidence: Evidence, calm: Calm) -> tuple[Member, ...]:
 
 def judge_retries(evidence: Evidence) -> Iterator[Finding]:
     """Find endpoints that the client should have tried and has not."""
-    requests = {request.id: request for request in evidence.seen.requests}
-    for calm in evidence.seen.calms:
-        if not calm.expired:
-            continue
-        calls = [requests[name] for name in calm.calls if name in requests]
+    for calm in evidence.expired_calms:
+        calls = evidence.calls_of(calm)
         for member in not_retried(evidence, calm, calls)[:1]:
             yield Finding(
                 judge=LIVENESS,
@@ -670,9 +673,7 @@ def shortest(backoff: Backoff) -> float:
 
 def judge_connections(evidence: Evidence) -> Iterator[Finding]:
     """Find connections that outlive their endpoint's listing, at the calm that waited for them."""
-    for calm in evidence.seen.calms:
-        if not calm.expired:
-            continue
+    for calm in evidence.expired_calms:
         for connection in left_over(evidence, calm.round_began, calm.ended):
             yield Finding(
                 judge=CONNECTIONS,

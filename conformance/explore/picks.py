@@ -162,7 +162,7 @@ class Walks:
         return found
 
     def is_random(self, configuration: Configuration) -> bool:
-        """Return whether each request draws a hash of its own."""
+        """Return whether the client draws a random hash for each request."""
         return configuration.hashing == "none"
 
     def orders(

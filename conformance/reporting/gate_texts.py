@@ -132,25 +132,27 @@ def markdown(found: Gate, head: Run, catalogue: Catalogue, repeat: str) -> Itera
     yield f"### xdspec: {found.last_word}"
     yield ""
     yield f"{escaped(found.head)} against {escaped(found.base)}; unchanged: {_unchanged(found)}"
-    sections = [("broken", found.broken), *_others(found)]
-    for title, changes in sections:
-        if not changes:
-            continue
-        yield from ("", f"**{title}**", "", "| clause | | | scenarios |", "|---|---|---|---|")
-        for change in changes:
-            cells = (f"{change.clause} [{change.strength.value}]", change.title, f"{change}")
-            scenarios = "<br>".join(code(name, in_cell=True) for name in change.scenarios[:NAMED])
-            yield f"| {' | '.join(escaped(cell) for cell in cells)} | {scenarios} |"
-        if title == "broken":
-            for own, group in _groups_of_broken(found, head, catalogue):
-                yield from ("", f"{own[0].clause}:", "")
-                for name, text in _evidence(own[0], group, repeat):
-                    yield f"- {name}: {code(text) if name == 'repeat' else escaped(text)}"
+    if found.broken:
+        yield from _table("broken", found.broken)
+    for own, group in _groups_of_broken(found, head, catalogue):
+        yield from ("", f"{own[0].clause}:", "")
+        for name, text in _evidence(own[0], group, repeat):
+            yield f"- {name}: {code(text) if name == 'repeat' else escaped(text)}"
+    for title, changes in _others(found):
+        yield from _table(title, changes)
     if found.mended:
         yield from ("", "Remove from expected.toml once this is merged:", "")
         yield from (f"- {escaped(change)}" for change in found.mended)
     if found.left_out:
         yield from ("", f"Left out by {code('--quick')}: {listed(found.left_out, NAMED)}")
+
+
+def _table(title: str, changes: Sequence[Change]) -> Iterator[str]:
+    yield from ("", f"**{title}**", "", "| clause | | | scenarios |", "|---|---|---|---|")
+    for change in changes:
+        cells = (f"{change.clause} [{change.strength.value}]", change.title, f"{change}")
+        scenarios = "<br>".join(code(name, in_cell=True) for name in change.scenarios[:NAMED])
+        yield f"| {' | '.join(escaped(cell) for cell in cells)} | {scenarios} |"
 
 
 def write_json(found: Gate, path: Path) -> None:

@@ -61,7 +61,7 @@ class _Reply(msgspec.Struct, frozen=True):
     by_hand: bool
     status: str = ""
     step: int = 0
-    """The number of the step; 0: no step of its own."""
+    """The number of the step; 0: the request belongs to an earlier step."""
 
 
 class InteractiveSession(Interaction):

@@ -29,7 +29,7 @@ class RequestedCalls(msgspec.Struct, frozen=True, kw_only=True):
     wants_status: bool = False
     """True if the suite needs the status of calls that no backend has answered."""
     is_step: bool = True
-    """True if it is a step of its own, False if it belongs to an earlier step."""
+    """False if the request belongs to an earlier step."""
     is_for_adapter: bool = False
     """True if only an adapter can do it."""
 

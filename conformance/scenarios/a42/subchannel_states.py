@@ -188,8 +188,8 @@ async def test_endpoint_added(world: World) -> None:
     headers = world.sessions(ENOUGH_TO_SPREAD)
     reached = EachServesSome(tuple(endpoint.address for endpoint in everywhere))
     await world.rounds.require(reached, lambda: world.call(headers), why="all endpoints are listed")
-    anew = AttemptCount(least={endpoint.address: 1 for endpoint in order})
-    by = {"A42": anew, "A61": AttemptCount()}
+    again = AttemptCount(least={endpoint.address: 1 for endpoint in order})
+    by = {"A42": again, "A61": AttemptCount()}
     await world.check("A42-SUB-14", world.attempts.seen(*order, since=since), by)
 
 

@@ -22,7 +22,7 @@ TO_TELL = draws_needed(0.25, 0.5)
 
 SOON = "weight_update_period { nanos: 100000000 }"
 AT_ONCE = f"blackout_period {{ nanos: 1000000 }} {SOON}"
-"""Weights count soon after the first report. A blackout_period of zero has a row of its own."""
+"""Weights count soon after the first report. Another row is about a blackout_period of zero."""
 
 BUSY = BackendMetrics(application_utilization=0.75, rps_fractional=100)
 IDLE = BackendMetrics(application_utilization=0.25, rps_fractional=100)
