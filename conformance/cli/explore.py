@@ -22,6 +22,7 @@ from conformance.explore.course_runner import lacks
 from conformance.explore.courses import BadCourse, Course
 from conformance.explore.explorer import COURSE, Explorer, Failure, Plan, Summary
 from conformance.reporting.live import patience
+from conformance.reporting.outcome import counted
 from conformance.reporting.report import Exit
 from conformance.reporting.stdout import echo
 from conformance.runner.calibration import calibrated
@@ -141,7 +142,7 @@ def lines(summary: Summary, client: Prepared) -> list[str]:
     said += [f"! {trouble}" for trouble in dict.fromkeys(summary.troubles)]
     repeatable = [failure for failure in summary.failures if failure.is_repeatable]
     again = f"; {summary.again} more courses failed alike" if summary.again else ""
-    said.append(f"{len(repeatable)} ways to fail{again}")
+    said.append(f"{counted(len(repeatable), 'way')} to fail{again}")
     if once := len(summary.failures) - len(repeatable):
         said.append(f"{once} failed once and not again, which counts for nothing")
     return said

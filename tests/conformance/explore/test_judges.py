@@ -36,6 +36,7 @@ LATER = 5.0
 """Long after everything in the right record."""
 
 WITHOUT_E2 = Configuration((Listed(0), Listed(1)))
+ONLY_E2 = Configuration((Listed(2),))
 
 
 def judged(seen: Observed) -> set[str]:
@@ -96,6 +97,13 @@ RIGHT_RECORDS = {
         lost(plus(**failed_at(0, 1, 2)), 0, 1, 2),
         requests=(request("r", 0, at=LATER, status="UNAVAILABLE", member=None),),
         calms=(calm("r", at=LATER, expired=True, state="TRANSIENT_FAILURE"),),
+    ),
+    "the channel keeps TRANSIENT_FAILURE while the one endpoint left is CONNECTING": with_more(
+        lost(plus(**failed_at(0, 1)), 0, 1, 2),
+        gates=(GateChange(member=2, at=2.1, mode="hold"),),
+        connections=(connection(20, 2, 2.3, "hold"),),
+        versions=(Version(configuration=ONLY_E2, sent=3.0, acked=3.01),),
+        calms=(calm(at=LATER, expired=True, state="TRANSIENT_FAILURE"),),
     ),
     "a request waits for a silent gate": with_more(
         lost(plus(gates=(GateChange(member=0, at=1.9, mode="hold"),)), 0),
@@ -207,6 +215,19 @@ WRONG_RECORDS = {
     ),
     "a state that no rule gives": (
         plus(calms=(calm(at=LATER, expired=True, state="IDLE"),)),
+        judges.STATE,
+    ),
+    "TRANSIENT_FAILURE while nothing has failed before": (
+        observed(
+            versions=(Version(configuration=ONLY_E2, sent=0.0, acked=0.1),),
+            gates=(GateChange(member=2, at=0.0, mode="hold"),),
+            connections=(connection(1, 2, 0.2, "hold"),),
+            arrivals=(),
+            requests=(
+                request("w", 2, at=0.19, ended=LATER, status="DEADLINE_EXCEEDED", member=None),
+            ),
+            calms=(calm(at=LATER, expired=True, state="TRANSIENT_FAILURE"),),
+        ),
         judges.STATE,
     ),
     "nothing is tried": (
