@@ -4,7 +4,8 @@
 set -eu
 cp "$1"/*.java "$1/pom.xml" "$1/java.options" .
 run_maven() {
-    mvn --batch-mode --strict-checksums --quiet --no-transfer-progress -Dstyle.color=never "$@" >&2
+    # Without --update-snapshots, Maven does not look again for a release that it once did not find.
+    mvn --batch-mode --update-snapshots --strict-checksums --quiet --no-transfer-progress -Dstyle.color=never "$@" >&2
 }
 if [ $# -gt 2 ]; then
     case $2 in

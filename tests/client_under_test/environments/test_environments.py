@@ -147,7 +147,8 @@ def test_a_variant_gives_environment_and_editions(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("_own_cache")
 def test_a_build_that_fails_leaves_its_words_and_nothing_else(tmp_path: Path) -> None:
-    code = "import sys; print('line 7: no such thing', flush=True); sys.exit('failed')"
+    said = r"\x1b[31mline 7\x1b[0m: no such thing"
+    code = f"import sys; print('{said}', flush=True); sys.exit('failed')"
     folder = client_folder(tmp_path, code=code)
     words = "client built could not be built: line 7: no such thing\nfailed\nthe whole log: "
     with pytest.raises(BuildFailed, match=words):
@@ -155,7 +156,7 @@ def test_a_build_that_fails_leaves_its_words_and_nothing_else(tmp_path: Path) ->
     [log] = sorted(
         place for place in cache().rglob("*.*") if place.is_file() and place.stat().st_size
     )
-    assert log.read_text() == "line 7: no such thing\nfailed\n"
+    assert log.read_text() == "\x1b[31mline 7\x1b[0m: no such thing\nfailed\n"
 
 
 @pytest.mark.usefixtures("_own_cache")
