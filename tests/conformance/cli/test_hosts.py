@@ -97,7 +97,10 @@ async def test_nothing_about_names_fails_where_root_may_not_mount(started: Any) 
     assert {(result["verdict"], result["reason"]) for result in skipped} == {
         ("skip", "environment")
     }
-    assert all("Allow it to make mount namespaces" in result["seen"][0] for result in skipped)
+    reasons = {result["seen"][0] for result in skipped}
+    reasons.discard("this machine has no address ::1 (EADDRNOTAVAIL)")
+    assert reasons
+    assert all("Allow it to make mount namespaces" in reason for reason in reasons)
     assert ended.clauses["A37-DNS-13"]["verdict"] == "pass"
 
 
