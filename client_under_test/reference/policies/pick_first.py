@@ -96,7 +96,9 @@ class PickFirst:
         endpoints = list(update.endpoints)
         if isinstance(update.config, PickFirstConfig) and update.config.shuffle:
             endpoints = self._tools.rules.shuffled(endpoints, self._tools.random)
-        self._endpoints = flattened(endpoints)
+        listed = dict(flattened(endpoints))
+        tried = self._tools.rules.addresses_tried(tuple(listed))
+        self._endpoints = tuple((address, listed[address]) for address in tried)
         if not self._endpoints:
             note = f" ({update.note})" if update.note else ""
             self._status = Status.unavailable(f"no addresses{note}")

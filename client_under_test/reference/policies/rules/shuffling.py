@@ -28,6 +28,11 @@ def whatever_happened_before(
     return True
 
 
+def all_of_them(addresses: Sequence[str]) -> Sequence[str]:
+    """A62-RETRY-01: a pass tries each address of the list."""
+    return addresses
+
+
 @dataclass(frozen=True, kw_only=True)
 class PickFirstRules:
     """The rules of pick_first."""
@@ -39,3 +44,5 @@ class PickFirstRules:
     """A61: seconds until the next address is tried beside one that is slow; None: one by one."""
     tries_address: Callable[[bool, bool], bool] = whatever_happened_before
     """Takes whether it failed before the list came, and whether before its turn in the pass."""
+    addresses_tried: Callable[[Sequence[str]], Sequence[str]] = all_of_them
+    """Takes the addresses of the list, in their order."""

@@ -47,3 +47,9 @@ failed_before_its_turn = Mutant(
     rules={"tries_address": lambda _before_the_list, before_its_turn: not before_its_turn},
     issue="https://github.com/grpc/grpc/pull/40162",
 )
+
+nine_at_most = Mutant(
+    clause="A62-RETRY-01",
+    broken="pick_first tries the first nine addresses of its list",
+    rules={"addresses_tried": lambda addresses: addresses[:9]},
+)

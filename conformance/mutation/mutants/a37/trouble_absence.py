@@ -1,9 +1,10 @@
 """Mutants of the clauses in trouble.toml that are about what is never sent."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from client_under_test.reference.clusters.discovery import (
+    Cluster,
     Leaf,
     Missing,
     all_or_nothing,
@@ -41,6 +42,28 @@ never_sent_fails_all = Mutant(
     broken="when one leaf is never sent, the whole tree fails",
     rules={"leaves": all_or_nothing},
     xds=SOON,
+)
+
+
+def never_known_to_later_ones() -> Callable[[str, str, Cluster | None], Cluster | None]:
+    """Wait for a missing cluster in each tree that did not wait for it before it was missing."""
+    waited: set[tuple[str, str]] = set()
+
+    def rule(root: str, name: str, cluster: Cluster | None) -> Cluster | None:
+        if cluster is None:
+            waited.add((root, name))
+        is_news = isinstance(cluster, Missing) and (root, name) not in waited
+        return None if is_news else cluster
+
+    return rule
+
+
+missing_unknown_to_later_ones = Mutant(
+    clause="A37-TROUBLE-01",
+    broken="an aggregate that comes after a leaf was missing waits for the leaf",
+    rules={"cluster_as_known": never_known_to_later_ones()},
+    xds=SOON,
+    issue="https://github.com/grpc/grpc-go/pull/7853",
 )
 
 
