@@ -145,6 +145,9 @@ LONGER_REPORTS = 2.0
 """The interval that is asked for in the place of one second: a client that does not heed it, or
 has its own, sends twice as many."""
 
+SHORTEST_UPDATE = 0.1
+"""The shortest weight_update_period (A58): the time between two updates of the weights."""
+
 REPORT_PACE = 0.4
 """From one call to the next if each load report should contain calls: well below the shortest
 interval."""

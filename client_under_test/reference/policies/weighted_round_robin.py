@@ -18,7 +18,6 @@ from client_under_test.reference.policies.interface import (
 from client_under_test.reference.policies.ledger import Ledger
 from client_under_test.reference.policies.round_robin import RoundRobin
 from client_under_test.reference.policies.rules.policy_rules import PolicyRules
-from client_under_test.reference.policies.rules.weighted_round_robin import SHORTEST
 
 ENOUGH = 2
 """Endpoints with a weight; with fewer, all endpoints take turns."""
@@ -72,7 +71,7 @@ class WeightedPicker:
         """Take the endpoint whose turn it is by the weights."""
         now = self._ledger.now()
         if now >= self._due:
-            self._due = now + max(self._config.weight_update_period, SHORTEST)
+            self._due = now + max(self._config.weight_update_period, self._rules.shortest_update)
             self._schedule = self._scheduled(args, now)
         if self._schedule is None:
             return self._turns.pick(args)

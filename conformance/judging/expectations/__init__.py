@@ -24,6 +24,7 @@ from conformance.judging.expectations.calls import (
     EqualShares,
     ErrorMentions,
     Fails,
+    MinimumShare,
     NoneServedBy,
     OneEndpoint,
     OnlyTheseMoved,
@@ -77,6 +78,7 @@ Expectation = (
     | SeveralEndpoints
     | ChannelsDiffer
     | AllEndpointsServe
+    | MinimumShare
     | AllServedBy
     | NoneServedBy
     | EachServesSome
@@ -186,6 +188,7 @@ __all__ = [
     "LoadStreamsStarted",
     "MatchesRing",
     "MetricsReported",
+    "MinimumShare",
     "NackHasDetail",
     "NackNames",
     "NackVersion",

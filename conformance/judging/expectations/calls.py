@@ -288,6 +288,28 @@ class Proportions(CallsCanBeLate, frozen=True, tag="shares"):
         return Finding(holds, wanted, tally(calls), "statistics.intervals")
 
 
+class MinimumShare(CallsCanBeLate, frozen=True, tag="least_share"):
+    """At least this share of the calls reaches this endpoint: numerator and denominator.
+
+    The bound is computed by ``statistics.interval``.
+
+    Clauses: A58-WRR-02.
+    """
+
+    address: str
+    share: tuple[int, int]
+
+    def finding(self, seen: Observation) -> Finding:
+        """Weigh calls."""
+        calls = calls_of(seen)
+        least = statistics.interval(len(calls), Fraction(*self.share)).low
+        wanted = f"{self.address}: {least} or more"
+        if trouble := trouble_of(calls):
+            return Finding(holds=False, wanted=wanted, saw=trouble)
+        count = sum(call.endpoint == self.address for call in calls)
+        return Finding(count >= least, wanted, tally(calls), "statistics.interval")
+
+
 class EqualShares(OutcomesCanBeLate, frozen=True, tag="evenly"):
     """The calls go round these endpoints: no two counts differ by more than one (round_robin).
 

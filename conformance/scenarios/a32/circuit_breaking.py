@@ -42,6 +42,8 @@ LIMITS: Mapping[str, tuple[str, tuple[Threshold | int, ...]]] = {
     "five": ("A32-CB-01", (5,)),
     "high-before": ("A32-CB-05", (Threshold(0, "HIGH"), 5)),
     "high-behind": ("A32-CB-05", (5, Threshold(0, "HIGH"))),
+    "higher-before": ("A32-CB-05", (Threshold(9, "HIGH"), 5)),
+    "higher-behind": ("A32-CB-05", (5, Threshold(9, "HIGH"))),
     "several": ("A32-CB-06", (5, 2, 9)),
     "zero": ("A32-CB-07", (0,)),
 }

@@ -5,8 +5,10 @@ from functools import partial
 import pytest
 
 from conformance import timing
+from conformance.judging.aborts import SuiteTimeout
 from conformance.judging.declaration import case, scenario
-from conformance.judging.expectations import EachServesSome, Proportions
+from conformance.judging.expectations import EachServesSome, MinimumShare, Proportions
+from conformance.judging.observations import Call, Calls
 from conformance.spec.oracles.statistics import draws_needed
 from conformance.world import World
 from conformance.xds_config.config import one_cluster, with_raw_clusters
@@ -21,11 +23,25 @@ TO_TELL = draws_needed(0.25, 0.5)
 """Number of calls that distinguishes a share of 1/4 from 1/2."""
 
 SOON = "weight_update_period { nanos: 100000000 }"
-AT_ONCE = f"blackout_period {{ nanos: 1000000 }} {SOON}"
+BLACKOUT = "blackout_period { nanos: 1000000 }"
+AT_ONCE = f"{BLACKOUT} {SOON}"
 """Weights count soon after the first report. Another row is about a blackout_period of zero."""
 
 BUSY = BackendMetrics(application_utilization=0.75, rps_fractional=100)
 IDLE = BackendMetrics(application_utilization=0.25, rps_fractional=100)
+MOSTLY, SELDOM, HARDLY = (
+    BackendMetrics(application_utilization=0.5, rps_fractional=rate) for rate in (400, 20, 1)
+)
+"""By these reports, each weight is 20 times the next one."""
+
+LOOKS, MOST_LOOKS = 60, 180
+FEW = 4
+"""Number of calls after which a client without a shortest period has used a new report."""
+
+UNCHANGED_YET = (1, 2)
+"""The least share of looks that find old weights: a look takes at most half of the time between two
+updates of the weights."""
+
 EVENLY = ((1, 2), (1, 2))
 QUARTER = ((1, 4), (3, 4))
 
@@ -149,3 +165,34 @@ async def test_expiration(world: World) -> None:
     for member in members:
         member.set_metrics(None)
     await check(world, "A58-LOAD-05", members, EVENLY)
+
+
+@scenario("A58-WRR-02", seconds=9, waits=True)
+async def test_short_update_period(world: World) -> None:
+    """The client does not use new weights before 100 ms have passed since the last update.
+
+    Time and again, the backend with most requests begins to report a low rate. The last of the next
+    few calls mostly follows the weights before that.
+    """
+    nanoseconds = world.rng.randint(1, 1_000_000)
+    fields = f"{BLACKOUT} weight_update_period {{ nanos: {nanoseconds} }}"
+    changing, other = await serve(world, fields, MOSTLY, SELDOM)
+    favored = MinimumShare(changing.address, (20, 21))
+    seen: list[Call] = []
+    for _ in range(MOST_LOOKS):
+        changing.set_metrics(MOSTLY)
+        calls = partial(world.call, world.sessions(LOOKS))
+        await world.rounds.require(favored, calls, why="it reports the highest rate")
+        pause = world.rng.random() * timing.SHORTEST_UPDATE
+        await world.attempts.quiet_from_now(other, why="an update of weights", seconds=pause)
+        changing.set_metrics(HARDLY)
+        began = world.now
+        last = (await world.call(world.sessions(FEW), concurrency=1)).calls[-1]
+        if world.now - began <= timing.SHORTEST_UPDATE / 2:
+            seen.append(last)
+        if len(seen) == LOOKS:
+            break
+    else:
+        raise SuiteTimeout(f"{FEW} calls took too long to fall between two updates of weights")
+    expected = MinimumShare(changing.address, UNCHANGED_YET)
+    await world.check("A58-WRR-02", Calls(tuple(seen)), expected)

@@ -9,7 +9,6 @@ from typing import Final
 from client_under_test.reference.values import BackendMetrics
 
 SHORTEST: Final = 0.1
-"""A58-WRR-02: seconds that a shorter weight_update_period counts as."""
 
 
 def utilization(metrics: BackendMetrics) -> float:
@@ -60,6 +59,8 @@ class WeightedRoundRobinRules:
     penalty_of_errors: Callable[[BackendMetrics, float], float] = penalty_of_errors
     weight: Callable[[float, float], float] = weight
     """Takes the requests per second, and the utilization with the penalty."""
+    shortest_update: float = SHORTEST
+    """A58-WRR-02: seconds that a shorter weight_update_period counts as."""
     in_blackout: Callable[[float, float], bool] = in_blackout
     """Takes the seconds since the first report, and the blackout_period."""
     is_expired: Callable[[float, float, float], bool] = is_expired

@@ -38,6 +38,16 @@ def whatever_priority(thresholds: Sequence[Any]) -> int:
     return int(thresholds[0].max_requests.value) if thresholds else MAX_REQUESTS
 
 
+def of_all(choose: Callable[[list[int]], int]) -> Limit:
+    """Choose the limit among the thresholds for all priorities."""
+
+    def broken(thresholds: Sequence[Any]) -> int:
+        known = [threshold.max_requests.value for threshold in thresholds]
+        return choose(known) if len(known) > 1 else max_requests(thresholds)
+
+    return broken
+
+
 def first_that_has_one(thresholds: Sequence[Any]) -> int:
     """Skip thresholds without max_requests."""
     return max_requests(
@@ -174,6 +184,18 @@ any_priority = Mutant(
     clause="A32-CB-05",
     broken="the first threshold counts, of whatever priority it is",
     xds={"max_requests": whatever_priority},
+)
+
+highest_of_all = Mutant(
+    clause="A32-CB-05",
+    broken="the highest threshold counts, of whatever priority it is",
+    xds={"max_requests": of_all(max)},
+)
+
+sum_of_all = Mutant(
+    clause="A32-CB-05",
+    broken="the thresholds of all priorities are added up",
+    xds={"max_requests": of_all(sum)},
 )
 
 last_one = Mutant(

@@ -28,6 +28,13 @@ short_periods_refused = Mutant(
     edition=EDITION,
 )
 
+short_periods_kept = Mutant(
+    clause="A58-WRR-02",
+    broken="a weight_update_period below 100 ms is used unchanged",
+    rules={"shortest_update": 0.0},
+    edition=EDITION,
+)
+
 any_length = Mutant(
     clause="A58-WRR-03",
     broken="negative periods are accepted",
