@@ -108,7 +108,7 @@ class Ledger:
     def __init__(
         self, most: int | None = None, forget: Callable[[list[Rpc]], object] = lambda _: None
     ) -> None:
-        self._deeds: list[Action] = []
+        self._actions: list[Action] = []
         self._rpcs: Journal[Rpc] = Journal("RPCs", most, forget)
         self._attempts: Journal[Attempt] = Journal("attempts", most)
 
@@ -123,9 +123,9 @@ class Ledger:
         return self._attempts.rows
 
     @property
-    def deeds(self) -> tuple[Action, ...]:
+    def actions(self) -> tuple[Action, ...]:
         """What was done to gates, from their opening on, in that order."""
-        return tuple(self._deeds)
+        return tuple(self._actions)
 
     def __len__(self) -> int:
         """How many RPCs there have been: a mark for `since`."""
@@ -169,13 +169,13 @@ class Ledger:
 
     # What follows is for gates and backends.
 
-    def did(self, endpoint: str, deed: Mode | Literal["kill", "go away"]) -> None:
+    def did(self, endpoint: str, action: Mode | Literal["kill", "go away"]) -> None:
         """Record a change of a gate."""
         at = time.monotonic()
-        if isinstance(deed, str):
-            self._deeds.append(Action(endpoint=endpoint, at=at, what=deed))
+        if isinstance(action, str):
+            self._actions.append(Action(endpoint=endpoint, at=at, what=action))
         else:
-            self._deeds.append(Action(endpoint=endpoint, at=at, mode=deed))
+            self._actions.append(Action(endpoint=endpoint, at=at, mode=action))
 
     def began(
         self, endpoint: str, connection: int, path: str, metadata: Metadata, deadline: float | None

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
-from ci.documentation import compliance, facts
+from ci.documentation import adapter_facts, compliance, facts
 from ci.documentation.facts import GENERATED, ROOT, Facts
 from conformance.spec.catalogue import load
 
@@ -68,6 +68,7 @@ def _source(_: Facts, path: str, name: str = "") -> str:
 _MAKE: Mapping[str, Callable[..., str]] = {
     "source": _source,
     **GENERATED,
+    **adapter_facts.GENERATED,
     **compliance.GENERATED,
 }
 

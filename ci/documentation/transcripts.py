@@ -1,7 +1,7 @@
 """Run the commands whose output pages show, and record it there: `ci/docs --transcripts`.
 
 A block stands between `<!-- begin transcript: COMMAND -->` and `<!-- end transcript -->`. Long
-lines are cut off.
+lines are cut off, but for commands.
 """
 
 from __future__ import annotations
@@ -55,6 +55,12 @@ def _recorded(found: re.Match[str]) -> str:
     return f"{found[1]}\n```console\n" + "\n".join(lines) + f"\n```\n\n{found[3]}"
 
 
+_COMMAND = re.compile(r"\$ |(?:repeat |evidence |For a client in your own debugger:).*xdspec ")
+
+
 def _cut(line: str) -> str:
+    """Cut a long line, unless it has a command, which a reader may copy."""
     line = line.rstrip()
+    if _COMMAND.match(line.lstrip()):
+        return line
     return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 2].rstrip()} …"

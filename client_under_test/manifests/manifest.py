@@ -37,100 +37,96 @@ class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Start(_Table, frozen=True, kw_only=True):
-    """How the adapter is started.
-
-    In `command`, `{python}` is the Python of the client's environment, `{folder}` the client's
-    folder, `{version}` the exact version and `{output}` what was built. `asks` has the environment
-    variables that the user must set, each with what it is; the report tells their values.
-
-    An adapter in Python that starts nothing while it is imported may say which environment
-    variables are read only after its imports: its processes are forked from one that has done
-    them, as long as their environment differs in nothing else.
-
-    A client that keeps a good part of a processor busy says how much in `cores`: then no more of it
-    run at once than there are processors for.
-    """
+    """How the adapter is started."""
 
     command: _Command
+    """The program and its arguments. `{folder}` is the client's folder, `{output}` the folder that
+    the build filled, `{python}` the Python of the client's environment, and `{version}` the exact
+    version."""
     cores: Annotated[float, msgspec.Meta(ge=0.01, le=1024)] | None = None
+    """The processors that one process keeps busy on average. The suite then runs no more of them at
+    once than there are processors."""
     reads_late: tuple[_Words, ...] | None = None
+    """For an adapter in Python: the environment variables that are read only after its imports. Its
+    processes are then forked from one that has done the imports, if their other variables are
+    equal. The imports must start no thread."""
     environment: dict[str, str] = {}
+    """Environment variables for the adapter."""
     asks: dict[str, _Words] = {}
+    """Environment variables that the user must set, each with a description. The report prints
+    their values."""
 
 
 class PythonEnvironment(_Table, frozen=True, kw_only=True):
-    """The client is a distribution of a Python package index; any version can be had by name.
-
-    `version` is the one that is meant where none is named; without it that is the newest. What the
-    adapter needs besides the client is listed as `with`, as in `with = ["grpcio==1.85.1"]`.
-    """
+    """The client is a distribution of a Python package index. Users may ask for any version."""
 
     distribution: _Name
+    """The name of the distribution."""
     version: str | None = None
+    """The version that runs if the user names none; without it, the newest."""
     beside: tuple[_Requirement, ...] = msgspec.field(default=(), name="with")
+    """What the adapter needs besides, with exact versions: `["grpcio==1.85.1"]`."""
 
 
 class Tool(_Table, frozen=True, kw_only=True):
-    """A program that the client is built or run with, and what a user types to get it.
-
-    The first number in what `ask` prints is its version; without `ask`, that is
-    `program --version`. If `of` names a library, the program only
-    reports the library's version: the library is missing if the program does not answer.
-    """
+    """A program that the build or the client needs. `xdspec doctor` looks for all of them."""
 
     program: _Words
+    """The name of the program."""
     of: _Words | None = None
+    """The library whose version the program reports. The library is missing if the program does not
+    answer."""
     get: _Words
+    """How a user gets it."""
     at_least: str | None = None
+    """The lowest version that is enough."""
     ask: _Command | None = None
+    """The command that prints the version, as its first number; without it, `program --version`."""
 
 
 class Build(_Table, frozen=True, kw_only=True):
-    """A command that fills the folder `{output}` from the sources in `{folder}`.
-
-    With `versions`, the command can do so for any version in that range, which is `{version}`.
-    `{cache}` is a folder of this client that stays between builds, for incremental compilers.
-
-    A build is reused while all that it read is unchanged. `sources` lists the files and folders
-    that it reads besides the client's own folder, relative to that one. A command that writes the
-    paths of such files into `{output}/inputs.txt`, one a line, need not list them. Without
-    `sources`, and without that file, the command runs each time.
-
-    `environment` names the variables that change what is built.
-
-    `lock` is the file of the folder that pins every package of the manifest's own version by a
-    hash, as `go.sum` does. Other versions are resolved at each build; the report states the result.
-    """
+    """How a compiled adapter is built. A build is reused while all that it read is unchanged."""
 
     command: _Command
+    """The command that fills the folder `{output}` from the sources in `{folder}`, and writes
+    nowhere else. `{version}` is the version to build, and `{cache}` a folder that stays between
+    builds, for incremental compilers."""
     versions: str | None = None
+    """The range of versions that the command can build, as in `>=1.4`. Without it, only `version`.
+    """
     lock: _Words | None = None
+    """The file that pins every package of the manifest's own version by a hash, such as `go.sum`.
+    Other versions are resolved at each build, and the report states the result."""
     tools: tuple[Tool, ...] = ()
+    """The programs that the build or the client needs."""
     sources: tuple[_Words, ...] | None = None
+    """The files and folders that the build reads outside of the client's folder, relative to it. If
+    there are none, write `[]`. Without the key, and unless the command writes the paths into
+    `{output}/inputs.txt`, one a line, the build runs each time."""
     environment: tuple[_Words, ...] = ()
+    """The names of environment variables that change what is built."""
 
 
 class Source(_Table, frozen=True, kw_only=True):
-    """How the client is built from sources that the user has, such as a checkout.
+    """How the client is built from sources that the user has: `--source PATH`.
 
-    `of` says what they may be. `inspect` prints a JSON object for the sources in `{source}`:
-    their `version`, as the library says it. If it fails, the user reads its standard error.
-    `build` fills `{output}`, as the command of `[build]` does. `{python}` is the suite's Python.
-
-    A client with a `[python]` table needs neither: `{source}` is installed. Then `environment` has
-    the variables for its build.
-
-    A program that the adapter starts, such as a proxy, needs no build. `start_environment` has the
-    variables that name it to the adapter, such as `MY_PROXY = "{source}"`. With a `build` that
-    copies the program, they name the copy in `{output}`, which stays during a run. The rest
-    of the client is then as in its release.
+    A client with a `[python]` table needs neither `inspect` nor `build`: `PATH` is installed.
     """
 
     of: _Words
+    """What `PATH` may be, as in `a checkout of grpc-go`."""
     inspect: _Command | None = None
+    """A command that prints the version of the library in `{source}`, as in
+    `{"version": "1.86.0-dev"}`. If it fails, the user sees its standard error."""
     build: _Command | None = None
+    """The command in place of that of `[build]`. It fills `{output}` from `{folder}` and
+    `{source}`. `{python}` is the suite's Python."""
     environment: dict[str, str] = {}
+    """Environment variables for the build."""
     start_environment: dict[str, str] = {}
+    """Environment variables that name a program to the adapter, as in `MY_PROXY = "{source}"`.
+    The adapter itself is then as in its release. With a `build` that copies the program, use
+    `{output}`."""
 
     @property
     def is_program(self) -> bool:
@@ -139,69 +135,81 @@ class Source(_Table, frozen=True, kw_only=True):
 
 
 class Refs(_Table, frozen=True, kw_only=True):
-    """How a registry resolves names that are no versions, such as branches and commits.
-
-    `of` describes these names. `resolve` prints a JSON object for the name in `{ref}`: either its
-    `version`; or its `source`, a folder to build from, with a `name`, a `commit`, and a `ref` that
-    resolves to the same source again. If the command fails, the user sees its standard error.
-    `{cache}` is a folder of this client in which the command may keep sources.
-    """
+    """How names that are no versions, such as branches and commits, are resolved."""
 
     of: _Words
+    """What these names are, for messages."""
     resolve: _Command
+    """A command that prints a JSON object for the name in `{ref}`: its `version`; or its `source`,
+    a folder to build from, with a `name`, a `commit`, and a `ref` that resolves to this source
+    again. `{cache}` is a folder that stays. If the command fails, the user sees its standard error.
+    """
 
 
 class KnobPassing(_Table, frozen=True, kw_only=True):
-    """One of both: the channel option, or the environment variable, that carries a knob."""
+    """How a knob reaches the client: by a channel option or by an environment variable."""
 
     option: _Words | None = None
+    """The name in the `options` of `open_channel`; the value is a number."""
     environment: _Words | None = None
+    """The environment variable of the process; the value is written in digits."""
 
 
 class Evidence(_Table, frozen=True, kw_only=True):
-    """The evidence that the client implements an edition.
-
-    `at` is the source: a release note, a table of features, a pull request. `says` summarizes it.
-    `since` is the first release that implements the edition according to the source; the range
-    starts there.
-    """
+    """The evidence that the client implements an edition."""
 
     at: _Url
+    """The source: a release note, a table of features, a pull request."""
     says: _Words
+    """A summary of it."""
     since: _Words | None = None
+    """The first release with the edition, according to the source. `versions` must start there."""
 
 
 class Editions(_Table, frozen=True, kw_only=True):
-    """gRFCs that the client says it follows in these versions; several tables add up."""
+    """The editions of gRFCs that these versions claim to follow; several tables add up."""
 
     versions: str = ""
+    """The range of versions; without it, all."""
     follows: tuple[Edition, ...]
+    """The editions; `xdspec list editions` prints all."""
     evidence: Evidence | None = None
+    """Where the client claims that."""
 
 
 class RingKeyFormat(_Table, frozen=True, kw_only=True):
-    """How ring entries are named in these versions, if the client tells, or `unknown`."""
+    """How these versions name the entries of a ring. The client must then use that format."""
 
     versions: str = ""
+    """The range of versions; without it, all."""
     format: _Words
+    """`ip:port_i`, `/ip:port_i`, `[/ip:port]_i`, `ip:porti`, or `unknown`."""
 
 
 class Choice(_Table, frozen=True, kw_only=True):
-    """What these versions of the client do where a clause leaves the choice to it."""
+    """What these versions do where a clause leaves a choice. The choice is then binding."""
 
     versions: str = ""
+    """The range of versions; without it, all."""
     clause: _Words
+    """The id of the clause."""
     choice: _Words
+    """The name of the choice; `xdspec explain CLAUSE` lists them."""
 
 
 class Variant(_Table, frozen=True, kw_only=True):
-    """An environment under which the same client follows other editions."""
+    """An environment under which the same client follows other editions: `CLIENT+NAME`."""
 
     environment: dict[str, str]
+    """The environment variables, such as a guard."""
     versions: str = ""
+    """The range of versions that have the variant; without it, all."""
     follows_also: tuple[Edition, ...] = ()
+    """The editions that it follows in addition."""
     follows_not: tuple[Edition, ...] = ()
+    """The editions that it does not follow."""
     evidence: Evidence | None = None
+    """Where the client claims that."""
 
 
 # From a millisecond to a day: what is beyond is a slip of the pen.
@@ -209,28 +217,33 @@ _Seconds = Annotated[float, msgspec.Meta(ge=0.001, le=86400)]
 
 
 class Backoff(_Table, frozen=True, kw_only=True):
-    """How long an endpoint that failed is left alone, in seconds from the attempt's start.
-
-    The first backoff is `initial` long, each further one `multiplier` times as long, up to
-    `longest`; any may be shorter, or longer, by `jitter` times itself. `compounds`: the next one is
-    a multiple of this one as it was drawn.
-    """
+    """How long the client waits, from the start of an attempt, before it connects again."""
 
     initial: _Seconds
+    """The first backoff, in seconds."""
     multiplier: Annotated[float, msgspec.Meta(ge=1, le=1000)]
+    """The factor from one backoff to the next."""
     longest: _Seconds
+    """The longest backoff without its jitter, in seconds."""
     jitter: Annotated[float, msgspec.Meta(ge=0, lt=1)]
+    """The largest difference between a backoff and its nominal length, as a share of that length."""
     compounds: bool = False
+    """True if the next backoff is a multiple of this one with its jitter."""
 
 
 class Manifest(_Table, frozen=True, kw_only=True):
     """A checked client.toml."""
 
     name: _Name
+    """The client's name in reports."""
     issues: _Url
+    """The issue tracker of the maintainers."""
     capabilities: tuple[Capability, ...]
+    """What client and adapter can do; `hello` reports the same."""
     start: Start
     version: str | None = None  # needed unless [python] gives it
+    """The version of the client; `hello` reports the same. Required unless there is a `[python]`
+    table."""
     python: PythonEnvironment | None = None
     build: Build | None = None
     source: Source | None = None
@@ -241,6 +254,7 @@ class Manifest(_Table, frozen=True, kw_only=True):
     choices: tuple[Choice, ...] = ()
     variants: dict[_Name, Variant] = {}
     dialect: Dialect | None = None
+    """`envoy` for a client that understands Envoy's configuration and not gRPC's."""
     backoff: Backoff | None = None
 
     @property

@@ -31,8 +31,9 @@ from conformance.cli.sharding import Share, durations_of, given, share
 from conformance.judging import causes
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import console, junit, report
-from conformance.reporting.baseline import Entry, applying
+from conformance.reporting.baseline import FILE, Entry, applying
 from conformance.reporting.build_run import build_run
+from conformance.reporting.failure_texts import Ignored
 from conformance.reporting.live import Live, patience
 from conformance.reporting.provenance import provenance
 from conformance.reporting.report import ClientId, Exit, NotRun, Report, Run
@@ -102,6 +103,12 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
             clauses=self.clauses,
             exactly=tuple(("", name) for name in self.exactly),
         )
+
+
+def _from_here(path: Path) -> str:
+    """Return a path as the user would type it."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 class Session:
@@ -286,7 +293,16 @@ class Session:
 
     def known(self, client: Prepared) -> tuple[Entry, ...]:
         """Return a client's expected failures, including expired ones."""
-        entries = () if self._options.no_baseline else self._entries[client.client.folder]
+        return () if self._options.no_baseline else self._applying(client)
+
+    def _ignored(self, client: Prepared) -> Ignored | None:
+        """Return the baseline, if the user does without it."""
+        if not self._options.no_baseline:
+            return None
+        return Ignored(self._applying(client), _from_here(client.client.folder / FILE))
+
+    def _applying(self, client: Prepared) -> tuple[Entry, ...]:
+        entries = self._entries[client.client.folder]
         manifest = client.client.manifest
         released = manifest.python.version if manifest.python else manifest.version
         return applying(entries, client.version, client.client.variant, released)
@@ -333,6 +349,7 @@ class Session:
             brief=self._several,
             strict=options.strict,
             verbose=options.verbose,
+            ignored=self._ignored(client),
         )
 
     def break_off(self) -> None:

@@ -90,7 +90,7 @@ def observed(world: World, client: Judged, addresses: Sequence[str], story: Stor
                 mode=None if action.mode is None else NAMES[type(action.mode)],
                 what=action.what,
             )
-            for action in ledger.deeds
+            for action in ledger.actions
             if action.endpoint in members
         ),
         connections=tuple(

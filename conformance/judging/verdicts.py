@@ -230,8 +230,8 @@ def decide(
         verdict, reason = Verdict.SKIP, Reason.EDITION
     elif leaves_a_choice(clause, edition):
         verdict, reason = Verdict.SEEN, None
-        old = f"{edition} is superseded; " if edition in clause.superseded_in else ""
-        choices = (f"{old}fits {', '.join(consistent) or 'none of the wordings'}",)
+        superseded = edition if edition in clause.superseded_in else None
+        choices = (behavior_text(consistent, superseded=superseded),)
     elif finding.holds:
         verdict, reason = Verdict.PASS, None
     elif finding.doubtful:
@@ -254,6 +254,17 @@ def decide(
         wrong=None if finding.holds else finding.wrong,
         excusable=verdict is Verdict.FAIL and shown.is_timing_sensitive(check.seen, check.before),
     )
+
+
+def behavior_text(wordings: Collection[str], *, superseded: str | None = None) -> str:
+    """Say which wordings of a clause the behavior matches.
+
+    Args:
+        wordings: the editions whose wordings it matches.
+        superseded: the edition that the client declares, if its wording was superseded.
+    """
+    judged = f"judged by {superseded} (superseded); " if superseded else ""
+    return f"{judged}the behavior is that of {' and '.join(wordings) or 'no wording'}"
 
 
 def _report_choice(check: Check, clause: Clause, stated: str | None) -> Decision:

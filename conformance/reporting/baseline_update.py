@@ -21,7 +21,7 @@ from conformance.reporting.baseline import Entry
 from conformance.reporting.report import ClientId, Run, Scenario
 
 JUDGED: Final = {Verdict.PASS, Verdict.FAIL, Verdict.SEEN}
-VARYING: Final = re.compile(r"\(keys [^)]*\)|\S*\d\S*|\n")
+VARYING: Final = re.compile(r"\(keys [^)]*\)|\s\(\d+ [a-z ]+\)|\S*\d\S*|\n")
 """What another run has otherwise: numbers and all words that they are in; and which known way of
 building a ring comes nearest to one that fits none: on other ports it is another."""
 LOCAL: Final = "127.0.0.1:"

@@ -5,12 +5,21 @@ Pure.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
-from conformance.judging.verdicts import BAD, UNSEEN, ClauseResult, Reason, Verdict
+from conformance.judging.verdicts import (
+    BAD,
+    UNSEEN,
+    ClauseResult,
+    Reason,
+    Verdict,
+    behavior_text,
+)
 from conformance.reporting.report import Scenario
 
 
@@ -45,7 +54,7 @@ class ClauseSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         about = [self.reason.value] if self.reason else []
-        about += [f"fits {', '.join(self.editions)}"] if self.editions else []
+        about += [f"behavior of {' or '.join(self.editions)}"] if self.editions else []
         about += ["expected"] if self.expected else []
         words = f"{self.verdict.value} ({', '.join(about)})" if about else self.verdict.value
         words += f" by {self.edition}" if self.edition else ""
@@ -97,7 +106,19 @@ def _followed(
 
 def _choices(seen: Iterable[str]) -> tuple[str, ...]:
     """Return the observed choices, sorted; texts of unseen choices differ in ports and times."""
-    return tuple(sorted({UNSEEN if text.startswith(UNSEEN) else text for text in seen}))
+    return tuple(sorted({UNSEEN if text.startswith(UNSEEN) else _current(text) for text in seen}))
+
+
+_FORMER_CHOICE: Final = re.compile(r"(?:(?P<old>\S+) is superseded; )?fits (?P<fits>.+)")
+
+
+def _current(choice: str) -> str:
+    """Return a choice among the wordings of a clause as this version of the suite writes it."""
+    if not (former := _FORMER_CHOICE.fullmatch(choice)):
+        return choice
+    fitting = former["fits"]
+    wordings = () if fitting == "none of the wordings" else tuple(fitting.split(", "))
+    return behavior_text(wordings, superseded=former["old"])
 
 
 def kind_of(old: ClauseSummary | None, new: ClauseSummary | None) -> Kind:

@@ -13,7 +13,7 @@ from conformance.judging.verdicts import ClauseResult, Reason, Verdict
 from conformance.reporting import report
 from conformance.reporting.cause_texts import cause_lines
 from conformance.reporting.failure_groups import listed
-from conformance.reporting.failure_texts import advice, failures
+from conformance.reporting.failure_texts import Ignored, advice, failures
 from conformance.reporting.outcome import counted, outcome
 from conformance.reporting.report import Exit, NotRun, Run, why_skipped
 from conformance.reporting.stdout import painted
@@ -22,7 +22,7 @@ from conformance.spec.catalogue import Catalogue, Clause
 from conformance.spec.catalogue.editions import ENVOY
 
 
-def show(
+def show(  # noqa: PLR0913 - all but four by their names
     console: Console,
     run: Run,
     catalogue: Catalogue,
@@ -33,6 +33,7 @@ def show(
     brief: bool,
     strict: bool = False,
     verbose: bool = False,
+    ignored: Ignored | None = None,
 ) -> None:
     """Print the report of a run: what needs attention, what was not judged, and a summary.
 
@@ -46,6 +47,7 @@ def show(
         brief: whether the client is named above, as one of several.
         strict: whether a failed SHOULD clause fails the run.
         verbose: whether clauses that pass, leave a choice or fail as the baseline knows are listed.
+        ignored: the baseline, if the run does not use it.
     """
     if not brief:
         _print(console, f"\n[bold]{escape(run.title)}[/]")
@@ -54,7 +56,14 @@ def show(
     if verbose:
         _print(console, *map(block, _clause_lines(run, catalogue)))
     found = (
-        *failures(run, catalogue, repeat, issues, verbose=verbose),
+        *failures(
+            run,
+            catalogue,
+            repeat,
+            issues,
+            verbose=verbose,
+            ignored=ignored,
+        ),
         *advice(run),
     )
     _print(console, *map(escape, found))
@@ -116,6 +125,8 @@ def _total(run: Run, codes: Sequence[Exit], begin: str, *, strict: bool = False)
         for verdict in ORDER
         if (count := run.totals.get(verdict, 0))
     )
+    if counts:
+        counts = f"of {counted(sum(run.totals.values()), 'clause')} {counts}"
     begin += f"{run.part}: " if run.part else ""
     said = zip(codes, outcome(run, codes, strict=strict), strict=True)
     ends = ", and ".join(f"[{STYLES[code]}]{escape(words)}[/]" for code, words in said)
@@ -192,7 +203,9 @@ def _line(clause: Clause, result: ClauseResult, known: str) -> str:
     else:
         told = [f"{seconds:.2f} s" for seconds in result.seconds]
         if len(clause.editions) > 1 and result.editions_consistent is not None:
-            told.append(f"fits {', '.join(result.editions_consistent) or 'no edition'}")
+            told.append(
+                f"the behavior of {' and '.join(result.editions_consistent) or 'no edition'}"
+            )
         more = f": {', '.join(told)}" if told else ""
     return (
         f"  {clause.id:13}  {painted(result.verdict, f'{said:14}')}  {escape(clause.title + more)}"

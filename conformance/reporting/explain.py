@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from conformance.judging.declaration import Declaration
+from conformance.reporting.failure_texts import wording_lines
 from conformance.spec.catalogue import FOLDER, Catalogue, Clause, Edition
 from regular_files import read_text
 
@@ -20,7 +21,7 @@ def explain_clause(clause: Clause, declared: Mapping[str, Declaration]) -> str:
     """Describe a clause: its wordings, how it is observed, and which scenarios decide it."""
     lines = [f"{clause.id}  {clause.title}"]
     lines.append(f"  rule      {clause.document}, {clause.section} [{clause.strength.value}]")
-    lines += [f"  {edition:8}  {clause.wordings[edition]}" for edition in clause.editions]
+    lines += wording_lines(clause)
     if clause.open_in:
         lines.append(f"  open      {', '.join(clause.open_in)}: reported, no client fails")
     if clause.superseded_in:
@@ -33,7 +34,7 @@ def explain_clause(clause: Clause, declared: Mapping[str, Declaration]) -> str:
     if clause.rests_on:
         lines.append(f"  rests on  {clause.rests_on}")
     if clause.seen_by:
-        lines.append(f"  observed  {clause.seen_by}")
+        lines.append(f"  test      {clause.seen_by}")
     lines += [f"  choice    {choice}" for choice in clause.choices]
     if clause.grpc_only:
         lines.append(f"  gRPC only {clause.grpc_only}")
@@ -53,9 +54,9 @@ def explain_scenario(name: str, declared: Mapping[str, Declaration], known: Cata
     lines = [name]
     for clause in (known[each] for each in scenario.clauses):
         lines.append(f"  decides   {clause.id}  {clause.title} [{clause.strength.value}]")
-        lines += [f"  {edition:8}  {clause.wordings[edition]}" for edition in clause.editions]
+        lines += wording_lines(clause)
         if clause.seen_by:
-            lines.append(f"  observed  {clause.seen_by}")
+            lines.append(f"  test      {clause.seen_by}")
     lines += [f"  needs     capability {need}" for need in scenario.needs]
     lines += [f"  knob      {knob} = {value}" for knob, value in scenario.knobs.items()]
     if place := function_of(name):

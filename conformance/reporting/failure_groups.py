@@ -167,7 +167,8 @@ def _group_rank(group: Group, rank: _Rank) -> tuple[object, ...]:
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _ASIDE = re.compile(r"\s*\([^()]*\)")
 _NUMBER = re.compile(r"(?<!code )(?<!signal )\b(?:0x[0-9a-f]+|\d+(?:[.:,]\d+)*)")
-_SERIES = re.compile(r"(…(?:: …)?)(?:, …(?:: …)?)+")
+_COUNT = re.compile(r"\(… (call|stream|attempt|hash value)s?\)")
+_SERIES = re.compile(r"(…(?:: …| \(… [a-z ]+\))?)(?:, …(?:: …| \(… [a-z ]+\))?)+")
 
 
 def gist(text: str, *, asides: bool = True) -> str:
@@ -182,7 +183,8 @@ def gist(text: str, *, asides: bool = True) -> str:
     what = text.partition("; its stderr ends:")[0].partition("\n")[0]
     if not asides:
         what = _ASIDE.sub("", _QUOTED.sub("…", what))
-    return _SERIES.sub(r"\1", _NUMBER.sub("…", what)).partition(" reached …")[0]
+    counts = _COUNT.sub(r"(… \1s)", _NUMBER.sub("…", what))
+    return _SERIES.sub(r"\1", counts).partition(" reached …")[0]
 
 
 def listed(names: Iterable[str], most: int) -> str:

@@ -5,10 +5,20 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+import msgspec
 
 from conformance.judging.ring_keys import CLAUSE
-from conformance.judging.verdicts import BAD, NONE_KNOWN, Decision, Reason, Verdict
+from conformance.judging.verdicts import (
+    BAD,
+    NONE_KNOWN,
+    Decision,
+    Reason,
+    Verdict,
+    behavior_text,
+)
+from conformance.reporting.baseline import Entry
 from conformance.reporting.failure_groups import FailedDecision, Group, groups, listed
 from conformance.reporting.outcome import counted
 from conformance.reporting.report import Run, Scenario, is_fatal
@@ -28,8 +38,21 @@ SERVED = 3
 """Configurations of a scenario that are described; `xdspec show` has all."""
 
 
+class Ignored(msgspec.Struct, frozen=True):
+    """The baseline that a run does not use."""
+
+    entries: tuple[Entry, ...]
+    file: str
+
+
 def failures(
-    run: Run, catalogue: Catalogue, repeat: str, issues: str, *, verbose: bool = False
+    run: Run,
+    catalogue: Catalogue,
+    repeat: str,
+    issues: str,
+    *,
+    verbose: bool = False,
+    ignored: Ignored | None = None,
 ) -> Iterable[str]:
     """Return texts on failures and errors that no baseline knows, a text for each group.
 
@@ -41,20 +64,36 @@ def failures(
         repeat: the beginning of the command that runs one scenario again.
         issues: the client's issue tracker.
         verbose: whether every clause of a group is described, not only the most basic one.
+        ignored: the baseline, if the run does not use it.
     """
     made = groups(run, catalogue)
     for group in made:
         is_shared = group.ended_early and len(group.scenarios) > 1
         describe = _ended_alike if is_shared else _group
         lines = describe(run, catalogue, group, repeat)
-        tracker = [f"  tracker   {issues}"] if group.first.decision.verdict is Verdict.FAIL else []
-        yield "\n".join(["", *map(block, (*lines, *tracker))])
+        notes = [*_known_upstream(run, group, issues, ignored)]
+        yield "\n".join(["", *map(block, (*lines, *notes))])
         if verbose and not is_shared:
             for clause in group.clauses[1:]:
                 each = _of_clause(run, catalogue, group.of(clause), repeat)
                 yield "\n".join(["", *map(block, each)])
     if any(group.first.decision.verdict is Verdict.FAIL for group in made):
         yield "\n".join(["", *_next_steps(repeat, made[0].first.scenario)])
+
+
+def _known_upstream(run: Run, group: Group, issues: str, ignored: Ignored | None) -> Iterator[str]:
+    """Say where a failure is described, or may be: no tracker knows one of a user's own build."""
+    scenario, decision = group.first
+    if decision.verdict is not Verdict.FAIL:
+        return
+    entries = ignored.entries if ignored else ()
+    entry = next((each for each in entries if each.knows(scenario.id, decision)), None)
+    if ignored and entry:
+        yield f"  known     {ignored.file}: {entry.explanation}"
+        if entry.issue:
+            yield f"  issue     {entry.issue}"
+    elif issues and not run.identity.source:
+        yield f"  upstream  search for a known issue: {issues}"
 
 
 def _next_steps(repeat: str, scenario: Scenario) -> Iterator[str]:
@@ -104,10 +143,9 @@ def _of_clause(
     clause, result = catalogue[first.clause], run.clauses[first.clause]
     yield _heading(clause, first.verdict, first.reason)
     yield _place(clause)
-    yield from (f"  {edition:8}  {clause.wordings[edition]}" for edition in clause.editions)
-    if len(clause.editions) > 1 and result.editions_consistent is not None:
-        fitting = ", ".join(result.editions_consistent)
-        yield f"  fits      {fitting or 'none of these wordings'}"
+    yield from wording_lines(clause)
+    if len(clause.editions) > 1 and result.edition and result.editions_consistent is not None:
+        yield _judged(result.edition, result.editions_consistent)
     if first.reason is Reason.STATED:
         fits = _fits_another(decision for _, decision in places)
         mend = "correct the client, or that line" if fits else "correct the client"
@@ -179,17 +217,18 @@ def _another_edition(run: Run) -> Iterator[str]:
         return
     fitting = {edition for result in fit for edition in result.editions_consistent or ()}
     names = " or ".join(edition for edition in load().editions.ids if edition in fitting)
-    count = f"{len(fit)} failures fit" if len(fit) > 1 else "one failure fits"
+    what = "1 failure shows" if len(fit) == 1 else f"{len(fit)} failures show"
+    begin = f"\n{what} the behavior of {names}, but client.toml declares another edition. "
     others = len(failed) - len(fit)
     if others > len(fit):
         yield (
-            f"\n{count} {names} instead of the edition in client.toml, but {others} fit none. "
-            "A defect can look like another edition, so start with those"
+            f"{begin}But {others} match no wording. A defect can look like another edition, so "
+            "start with those"
         )
     else:
         yield (
-            f"\n{count} {names} instead of the edition in client.toml. If the client follows that "
-            "edition, declare it there (see `xdspec list editions`)"
+            f"{begin}If a change of the client caused this, it is a regression. Change "
+            "client.toml only for a release whose documents claim that edition"
         )
 
 
@@ -210,6 +249,17 @@ def _heading(clause: Clause, verdict: Verdict, reason: Reason | None) -> str:
     return f"{verdict.value.upper()}{why}  {clause.id}  {clause.title}"
 
 
+def _judged(edition: str, consistent: Collection[str]) -> str:
+    return f"  judged    by the wording of {edition}; {behavior_text(consistent)}"
+
+
+def wording_lines(clause: Clause) -> Iterator[str]:
+    """Return the wordings of a clause: with their editions, if there are several."""
+    for edition in clause.editions:
+        of = f"of {edition}: " if len(clause.editions) > 1 else ""
+        yield f"  wording   {of}{clause.wordings[edition]}"
+
+
 def _place(clause: Clause) -> str:
     return f"  rule      {clause.document}, {clause.section} [{clause.strength.value}]"
 
@@ -227,7 +277,7 @@ def _evidence(scenario: Scenario, found: Iterable[Decision], repeat: str) -> Ite
         yield f"    left      files of the client: {listed(scenario.left, LEFT)}"
     yield f"    repeat    {repeat} --scenario {shlex.quote(scenario.id)}"
     if scenario.evidence:
-        yield f"    show      {program_of(repeat)} show {shlex.quote(scenario.evidence)}"
+        yield f"    evidence  {program_of(repeat)} show {shlex.quote(scenario.evidence)}"
 
 
 _PRECONDITION = re.compile(r"expected (?P<expected>.*?), saw (?P<observed>.*)", re.DOTALL)
@@ -242,7 +292,6 @@ def _found(decision: Decision) -> Iterator[str]:
         ("expected", expected),
         ("observed", observed),
         ("differs", decision.differs),
-        ("oracle", decision.oracle),
     ):
         if text:
             yield f"    {name:8}  {text}".replace("\n", f"\n{'':14}")
@@ -254,9 +303,12 @@ def decision_lines(decisions: Iterable[Decision], catalogue: Catalogue) -> Itera
         clause = catalogue[decision.clause]
         yield _heading(clause, decision.verdict, decision.reason)
         edition = decision.edition or clause.editions[0]
-        yield f"  clause    {clause.worded(edition)} ({edition})"
         yield _place(clause)
+        yield f"  wording   of {edition}: {clause.worded(edition)}"
         yield from _found(decision)
-        fits = decision.choices or decision.editions_consistent
-        if fits:
-            yield f"    fits      {', '.join(fits)}"
+        if decision.oracle:
+            yield f"    computed  from {decision.oracle}"
+        if decision.choices:
+            yield f"    choice    {', '.join(decision.choices)}"
+        elif len(clause.editions) > 1 and decision.editions_consistent is not None:
+            yield _judged(edition, decision.editions_consistent)

@@ -29,6 +29,8 @@ SHOWN: Final = 10
 class Live(Progress):
     """Progress: a live line with the time left on a terminal, a line per 10 % in a log.
 
+    The unit of all counts is the scenario. Scenarios that run again are counted for themselves.
+
     New failures are named as they come; `verbose` names every scenario.
     """
 
@@ -74,9 +76,15 @@ class Live(Progress):
             disable=not (bar and console.is_terminal),
         )
         self._task = self._bar.add_task(escape(title), total=None, failed="")
+        self._title = title
+        self._what = "scenarios run"
         self._done = 0
+        """Scenarios that have run, of those of this phase."""
         self._failed = 0
         self._count: int | None = None
+        """Scenarios of this phase."""
+        self._planned = 0
+        """Scenarios of all phases: those of the run, and then those that run again."""
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -87,9 +95,12 @@ class Live(Progress):
         self._bar.stop()
 
     def planned(self, count: int) -> None:
-        """Set the length of the run."""
-        self._count = count
-        self._bar.update(self._task, total=count)
+        """Set the length of the run; later, add scenarios that run again."""
+        again = " again" if self._planned else ""
+        self._count, self._done = count - self._planned, 0
+        self._planned, self._begun = count, self._clock()
+        self._what = f"scenarios run{again}"
+        self._bar.reset(self._task, total=self._count, description=escape(self._title) + again)
 
     def finished(self, record: Record) -> None:
         """Count a scenario, and name it if it failed as no baseline knows."""
@@ -148,7 +159,7 @@ class Live(Progress):
         count = self._count or self._done
         spent = self._clock() - self._begun
         left = max(count - self._done, 0) * spent / self._done
-        parts = [f"{100 * self._done // count} % of the scenarios", self._failures]
+        parts = [self._what, self._failures]
         parts.append(f"about {_duration(left)} left" if left else f"in {_duration(spent)}")
         return ", ".join(filter(None, parts))
 

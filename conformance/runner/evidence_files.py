@@ -64,7 +64,7 @@ def write_files(folder: Path, world: World, error: BaseException | None) -> tupl
         ],
     )
     _lines(folder / "load.jsonl", _reports(world))
-    _lines(folder / "gates.jsonl", _deeds(world))
+    _lines(folder / "gates.jsonl", _actions(world))
     _lines(folder / "suite.jsonl", _suite(world))
     for number, process in enumerate(world.channels.processes, start=1):
         end = f"-{number}" if number > 1 else ""
@@ -163,13 +163,13 @@ def _reports(world: World) -> Iterator[dict[str, Any]]:
                 yield {"at": event.at, "stream": event.stream, **msgspec.to_builtins(load)}
 
 
-def _deeds(world: World) -> Iterator[dict[str, Any]]:
+def _actions(world: World) -> Iterator[dict[str, Any]]:
     """Yield the changes of the endpoints, from their opening on."""
     addresses = {endpoint.id: endpoint.address for endpoint in world.registry}
-    for deed in world.fleet.ledger.deeds:
-        if deed.endpoint in addresses:
-            told = msgspec.to_builtins(deed) | {"endpoint": addresses[deed.endpoint]}
-            yield told | {"at": round(deed.at, 6)}
+    for action in world.fleet.ledger.actions:
+        if action.endpoint in addresses:
+            told = msgspec.to_builtins(action) | {"endpoint": addresses[action.endpoint]}
+            yield told | {"at": round(action.at, 6)}
 
 
 def _suite(world: World) -> Iterator[dict[str, Any]]:

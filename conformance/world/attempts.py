@@ -71,7 +71,7 @@ class AttemptWatch:
             why: the reason why a conforming client tries the endpoint.
 
         Raises:
-            ClientStuck: it saw fewer in time.
+            PreconditionTimeout: it saw fewer in time.
             ClientRefused: the client NACKed what was served first.
         """
         try:
@@ -107,7 +107,7 @@ class AttemptWatch:
             met: the mode in which the gate met it, if that matters.
 
         Raises:
-            ClientStuck: there was none in time.
+            PreconditionTimeout: there was none in time.
             ClientRefused: the client NACKed what was served first.
         """
         watched = {endpoint.id for endpoint in endpoints}
@@ -205,7 +205,7 @@ class AttemptWatch:
             since: earlier attempts, in seconds since the scenario started, are left out.
 
         Raises:
-            ClientStuck: they did not fit within ATTEMPT.
+            PreconditionTimeout: they did not fit within ATTEMPT.
         """
         waited = await self._until(expectation, *endpoints, since=since)
         if not waited.fits:

@@ -145,7 +145,7 @@ class CallMaker:
         """As `make`, and go on only if all succeed: they bring the client to where it is wanted.
 
         Raises:
-            ClientStuck: one did not, as one of a late client does not.
+            PreconditionTimeout: one did not, as one of a late client does not.
             ClientStrayed: one ended as none of a right client does.
         """
         calls = await self.make(headers, path=path, channel=channel, deadline=deadline)

@@ -253,7 +253,7 @@ class ChannelStates:
             since: how many of the first states are left out.
 
         Raises:
-            ClientStuck: it was not in time.
+            PreconditionTimeout: it was not in time.
         """
         reached = watched.reached(*states, deadline=timing.EVENT, since=since)
         if not await waits.came(reached):

@@ -116,7 +116,7 @@ class Control:
         Raises:
             ClientRefused: the client NACKed one of the resources.
             ClientSilent: the client did not respond in time.
-            ClientStuck: the client subscribes to none of the resources.
+            PreconditionTimeout: the client subscribes to none of the resources.
         """
         self._before = before = self._served
         self._served = served
@@ -152,7 +152,7 @@ class Control:
 
         Raises:
             ClientSilent: the client did not respond in time.
-            ClientStuck: the client subscribes to none of the resources.
+            PreconditionTimeout: the client subscribes to none of the resources.
         """
         self._before = self._served
         push = await self._plane.set(*offered)
@@ -166,7 +166,7 @@ class Control:
 
         Raises:
             ClientSilent: it did neither in time.
-            ClientStuck: it asks for nothing of it.
+            PreconditionTimeout: it asks for nothing of it.
         """
         kind, mark = offered.kind, self.mark
         heard = asyncio.create_task(self.offer(kind, offered, told=told))
@@ -199,7 +199,7 @@ class Control:
 
         Raises:
             ClientSilent: the client did not respond in time.
-            ClientStuck: the client subscribes to none of the resources.
+            PreconditionTimeout: the client subscribes to none of the resources.
         """
         self._before = self._served
         self.history.append(f"{kind.name} without {', '.join(names)}")
@@ -220,7 +220,7 @@ class Control:
 
         Raises:
             ClientSilent: none came in time.
-            ClientStuck: there was nothing to answer, as it asks for nothing of what was pushed.
+            PreconditionTimeout: the client requests none of the pushed resources.
         """
         waiting = self._plane.transcript.answered(push, kind, deadline=deadline)
         try:
@@ -311,8 +311,8 @@ class Control:
         """Wait until one request names `count` resources of a kind, or is a wildcard request.
 
         Raises:
-            ClientStuck: none did in time. The client may be alive without the resources that
-                refer to these.
+            PreconditionTimeout: none did in time. The client may be alive without the resources
+                that refer to these.
         """
         try:
             asking = self._asking(kind, count, within=within)
@@ -358,7 +358,7 @@ class Control:
             the number of the last stream before it.
 
         Raises:
-            ClientStuck: it did not in time.
+            PreconditionTimeout: it did not in time.
         """
         last = max(event.stream for event in self._plane.transcript.events)
         self._plane.script.end_streams(code)

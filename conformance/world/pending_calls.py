@@ -161,7 +161,7 @@ class PendingCalls:
 
         Raises:
             ClientRefused: the client NACKed the first configuration, so calls may never end.
-            ClientStuck: calls that wait for others to end ran into their deadlines instead.
+            PreconditionTimeout: calls that wait for others to end ran into their deadlines instead.
             ClientLied: the client's report and the backends' rows contradict each other.
             ConversationFailed: the client died, hung or babbled.
         """

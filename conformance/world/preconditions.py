@@ -67,7 +67,7 @@ class Preconditions:
 
         Raises:
             ClientUnable: it does.
-            ClientStuck: the suite requested a connection and the client did not connect.
+            PreconditionTimeout: the suite requested a connection and the client did not connect.
         """
         if not {"channels", "watch", "connect"} <= set(self._channels.manifest.capabilities):
             return

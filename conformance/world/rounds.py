@@ -61,7 +61,7 @@ class Rounds:
             why: the reason why a conforming client makes it fit.
 
         Raises:
-            ClientStuck: no round fitted within APPLY.
+            PreconditionTimeout: no round fitted within APPLY.
         """
         seen = await self.eventually(expectation, calls)
         if seen.overdue:

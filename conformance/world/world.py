@@ -200,7 +200,7 @@ class World:
         gate holds that attempt, no second one comes. The scenario needs the capability `cancel`.
 
         Raises:
-            ClientStuck: the client did not try the endpoint.
+            PreconditionTimeout: the client did not try the endpoint.
             ConversationFailed: the client died, hung or babbled.
         """
         started = await self.start([headers])

@@ -7,12 +7,16 @@ import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import click
+import msgspec
 import pytest
 
 import fake_control_plane.__main__ as control_plane
 import pytest_xdspec.options
+from client_under_test.doctor.rules import every_check
+from client_under_test.manifests.manifest import Knob, Manifest
 from conformance.cli.commands import main
 from conformance.judging.verdicts import Verdict
 from conformance.reporting.report import write_json
@@ -27,7 +31,7 @@ ROOT = Path(__file__).parents[2]
 if not (ROOT / "ci" / "documentation").is_dir():
     pytest.skip("needs a checkout", allow_module_level=True)
 
-from ci.documentation import compliance, refresh  # noqa: E402
+from ci.documentation import adapter_facts, compliance, refresh  # noqa: E402
 from ci.documentation.facts import Facts, row, symbol  # noqa: E402
 from ci.documentation.markdown import cell, escaped, table  # noqa: E402
 from ci.documentation.reading import PAGES, Fence, code_spans, fences, links  # noqa: E402
@@ -281,3 +285,29 @@ def test_the_lock_of_what_builds_the_pages_fits_the_other() -> None:
     with (ROOT / "pyproject.toml").open("rb") as file:
         wanted = tomllib.load(file)["dependency-groups"]["docs"]
     assert {re.split("[<>=]", requirement)[0] for requirement in wanted} <= docs.keys()
+
+
+def test_every_key_of_a_manifest_is_described(facts: Facts) -> None:
+    page = adapter_facts.manifest_keys(facts)
+    schema = msgspec.json.schema(Manifest)["$defs"]
+    keys = {key for kind in schema.values() for key in kind.get("properties", {})}
+    assert len(keys) > 30
+    described = {*re.findall(r"^\| `([^`]+)` \| .* \| .* \| .+ \|$", page, re.MULTILINE)}
+    assert keys - described == set()
+
+
+def test_every_knob_says_what_uses_it(facts: Facts) -> None:
+    page = adapter_facts.knobs(facts)
+    assert [knob for knob in get_args(Knob) if f"| `{knob}` |" not in page] == []
+    assert "`ring.raised_cap`" in page
+    assert "`dns_again.failing_eds`" in page
+    assert "`xdspec explore`" in page
+
+
+def test_every_rule_of_the_doctor_has_a_section_of_the_contract(facts: Facts) -> None:
+    page = adapter_facts.doctor_rules(facts)
+    contract = (ROOT / "client_under_test/contract/contract.md").read_text("utf-8")
+    headings = re.findall(r"^## (.+)$", contract, re.MULTILINE)
+    anchors = {heading.lower().replace(" ", "-") for heading in headings}
+    assert [check.name for check in every_check() if f"| `{check.name}` |" not in page] == []
+    assert {*re.findall(r"\(#([^)]+)\)", page)} <= anchors

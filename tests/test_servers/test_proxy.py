@@ -335,8 +335,8 @@ async def test_what_is_done_to_a_gate_is_in_the_ledger() -> None:
         await it.gate.set_mode(Stall())
         it.gate.go_away()
         await it.gate.kill()
-    told = [(deed.mode, deed.what) for deed in it.ledger.deeds]
+    told = [(action.mode, action.what) for action in it.ledger.actions]
     last = (None, "kill")  # at its end
     assert told == [(Serve(), ""), (Stall(), ""), (None, "go away"), last, last]
-    times = [deed.at for deed in it.ledger.deeds]
+    times = [action.at for action in it.ledger.actions]
     assert times == sorted(times)

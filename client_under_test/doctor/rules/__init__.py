@@ -34,6 +34,11 @@ _ALL: Final[tuple[Check, ...]] = (
 )
 
 
+def every_check() -> tuple[Check, ...]:
+    """Return all checks."""
+    return _ALL
+
+
 def checks_for(capabilities: Collection[Capability]) -> tuple[Check, ...]:
     """Those that an adapter is examined by: what came with version 2 only if it states that."""
     left_out = NEW_IN_2.difference(capabilities)

@@ -31,7 +31,7 @@ KINDS: Final[Mapping[str, Kind]] = {
 }
 
 MODES: Final = ("serve", "stall", "close", "refuse")
-DEEDS: Final = ("kill", "goaway")
+CONNECTION_ACTIONS: Final = ("kill", "goaway")
 
 
 class BadCommand(Exception):
@@ -56,7 +56,7 @@ class ToEndpoints(msgspec.Struct, frozen=True):
     """Change the mode of endpoints, or act on their connections."""
 
     what: str
-    """One of MODES or DEEDS."""
+    """One of MODES or CONNECTION_ACTIONS."""
     which: tuple[str, ...]
     """Their numbers or addresses."""
 
@@ -233,7 +233,7 @@ _SHORT: Final = {
 _READ: Final[Mapping[str, Callable[[str, Sequence[str]], Command]]] = {
     "done": _done,
     "make": _make,
-    **dict.fromkeys((*MODES, *DEEDS), _endpoints),
+    **dict.fromkeys((*MODES, *CONNECTION_ACTIONS), _endpoints),
     "push": _push,
     "break": _break,
     "hold": lambda name, more: HoldBack(_kinds(name, more)),
@@ -256,14 +256,14 @@ _MODES: Final[Mapping[str, Mode]] = {
 }
 
 
-async def execute(deed: Action, world: World, say: Printer) -> None:
+async def execute(action: Action, world: World, say: Printer) -> None:
     """Execute a command, and print its result.
 
     Raises:
         LookupError, ControlPlaneTrouble: the command failed; the message is a sentence.
     """
     plane, script = world.plane, world.plane.script
-    match deed:
+    match action:
         case ToEndpoints(what, which):
             for number, endpoint in output.numbered(world, which):
                 await _to_endpoint(what, number, endpoint, say)

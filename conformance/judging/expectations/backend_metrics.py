@@ -36,7 +36,7 @@ class MetricsReported(TimeDependent, frozen=True, tag="tells_metrics", kw_only=T
             saw == wanted,
             f"reports of exactly {_listed(wanted)}",
             _listed(saw),
-            "backend_metrics.metrics_due",
+            "the metrics that the backends sent",
             differs=_differing(wanted, saw),
         )
 

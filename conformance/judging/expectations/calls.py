@@ -7,12 +7,14 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from conformance.judging.expectations.finding import (
+    BY_CHANCE,
     Finding,
     WrongKind,
     all_failed,
     calls_of,
     details_text,
     headers_of,
+    statuses_text,
     tally,
     trouble_of,
 )
@@ -39,9 +41,9 @@ class EndsWith(OutcomesCanBeLate, frozen=True, tag="outcome"):
     def finding(self, seen: Observation) -> Finding:
         """Weigh calls."""
         calls = calls_of(seen)
-        counts = Counter(call.status for call in calls)
-        saw = ", ".join(f"{status}: {count}" for status, count in sorted(counts.items()))
-        return Finding(set(counts) == {self.status}, f"every call ends {self.status}", saw)
+        statuses = {call.status for call in calls}
+        wanted = f"every call ends {self.status}"
+        return Finding(statuses == {self.status}, wanted, statuses_text(calls))
 
 
 class Fails(OutcomesCanBeLate, frozen=True, tag="fails"):
@@ -277,7 +279,7 @@ class Proportions(CallsCanBeLate, frozen=True, tag="shares"):
         calls = calls_of(seen)
         exact = {where: Fraction(*share) for where, share in self.shares.items()}
         bounds = statistics.intervals(len(calls), exact)
-        wanted = ", ".join(f"{w}: {b.low} to {b.high}" for w, b in bounds.items())
+        wanted = ", ".join(f"{w} ({b.low} to {b.high} calls)" for w, b in bounds.items())
         if self.rest:
             wanted += f", and all others at {', '.join(self.rest)}"
         if trouble := trouble_of(calls):
@@ -285,7 +287,7 @@ class Proportions(CallsCanBeLate, frozen=True, tag="shares"):
         counts = Counter(call.endpoint or "" for call in calls)
         inside = all(counts[where] in bound for where, bound in bounds.items())
         holds = inside and set(counts) <= {*bounds, *self.rest}
-        return Finding(holds, wanted, tally(calls), "statistics.intervals")
+        return Finding(holds, wanted, tally(calls), BY_CHANCE)
 
 
 class MinimumShare(CallsCanBeLate, frozen=True, tag="least_share"):
@@ -381,9 +383,9 @@ class RandomOverRing(CallsCanBeLate, frozen=True, tag="spread"):
         entries = entry_counts(weights(self.localities, "raw"), self.config)
         bounds = met_intervals(entries, len(calls))
         wanted = "random hashes, so " + ", ".join(
-            f"{address}: {bound.low} to {bound.high}" for address, bound in bounds.items()
+            f"{address} ({bound.low} to {bound.high} calls)" for address, bound in bounds.items()
         )
-        oracle = "census.met_intervals"
+        oracle = f"each endpoint's entries on the ring, and {BY_CHANCE}"
         if trouble := trouble_of(calls):
             return Finding(holds=False, wanted=wanted, saw=trouble, oracle=oracle)
         counts = Counter(call.endpoint or "" for call in calls)

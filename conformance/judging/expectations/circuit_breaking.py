@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction
 
-from conformance.judging.expectations.finding import Finding, calls_of
+from conformance.judging.expectations.finding import (
+    BY_CHANCE,
+    Finding,
+    calls_of,
+    counts_text,
+    statuses_text,
+)
 from conformance.judging.expectations.timing_sensitivity import (
     Ring,
     TimeDependent,
@@ -39,14 +45,14 @@ class RequestsAdmitted(TimeDependent, frozen=True, tag="admits", kw_only=True):
         room = admitted(self.thresholds, in_flight=self.in_flight, asked=len(calls))
         open_ones = [call.status == OPEN for call in calls]
         counts = Counter(call.status for call in calls)
-        saw = ", ".join(f"{status}: {count}" for status, count in sorted(counts.items()))
+        saw = counts_text(counts, "stream")
         if any(open_ones) and open_ones != sorted(open_ones, reverse=True):
             saw += f", the first that did not open being number {open_ones.index(False) + 1}"
         return Finding(
             open_ones == [number < room for number in range(len(calls))] and not counts[WAITING],
             f"of {len(calls)} streams the first {room} to stay open, and no other",
             saw or "no stream",
-            "breaking.admitted",
+            "the limits of the cluster's thresholds",
         )
 
     def is_timing_sensitive(self, seen: Observation, _before: Ring | None = None) -> bool:
@@ -85,6 +91,6 @@ class DropRate(TimeIndependent, frozen=True, tag="loses_share", kw_only=True):
             f"of {len(calls)} calls "
             + (f"more than {bounds.high}" if self.more else f"{bounds.low} to {bounds.high}")
             + " to end UNAVAILABLE, and the others OK",
-            ", ".join(f"{status}: {count}" for status, count in sorted(counts.items())),
-            "statistics.interval",
+            statuses_text(calls),
+            BY_CHANCE,
         )

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import msgspec
 
-from conformance.judging.expectations.finding import Finding, WrongKind
+from conformance.judging.expectations.finding import Finding, WrongKind, counts_text
 from conformance.judging.expectations.timing_sensitivity import TimeDependent
 from conformance.judging.observations import Attempt, Attempts, Connections, Observation
 from conformance.spec.oracles import backoff
@@ -25,7 +25,7 @@ class NoAttempts(TimeDependent, frozen=True, tag="untouched"):
         """Weigh connections."""
         if not isinstance(seen, Connections):
             raise WrongKind(f"connections are expected here, not {type(seen).__name__}")
-        saw = ", ".join(f"{where}: {count}" for where, count in seen.attempts.items())
+        saw = counts_text(seen.attempts, "attempt")
         wanted = f"no connection at {', '.join(seen.attempts)}"
         return Finding(not any(seen.attempts.values()), wanted, saw)
 
@@ -49,8 +49,8 @@ class AttemptCount(TimeDependent, frozen=True, tag="tried", kw_only=True):
     def finding(self, seen: Observation) -> Finding:
         """Weigh attempts."""
         counts = Counter(attempt.address for attempt in attempts_of(seen))
-        wanted = [f"{where}: {count} or more" for where, count in self.least.items()]
-        wanted += [f"{where}: {count} at most" for where, count in self.most.items()]
+        wanted = [f"{where} ({count} or more)" for where, count in self.least.items()]
+        wanted += [f"{where} ({count} at most)" for where, count in self.most.items()]
         if self.total:
             wanted.append(f"{self.total} or more in all")
         if not self.others:
@@ -180,7 +180,7 @@ class AttemptSpacing(TimeDependent, frozen=True, tag="apart", kw_only=True):
             enough and missing <= self.allowance,
             wanted,
             saw or "no endpoint was tried twice",
-            "backoff.least",
+            "the shortest backoff after each attempt",
             doubtful=late > self.allowance and (not enough or missing <= late),
         )
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final
 
 import msgspec
 
@@ -17,7 +18,7 @@ class Finding(msgspec.Struct, frozen=True):
     wanted: str
     saw: str
     oracle: str = ""
-    """Which function computed what was wanted; empty where nothing had to be computed."""
+    """What the expectation was computed from; empty where nothing had to be computed."""
     doubtful: bool = False
     """True if lateness of the machine may be the reason for a failure."""
     seconds: float | None = None
@@ -26,6 +27,10 @@ class Finding(msgspec.Struct, frozen=True):
     """The rows that differ, if many rows were compared."""
     wrong: float | None = None
     """The share of observations that differ from what was expected; None if not counted."""
+
+
+BY_CHANCE: Final = "binomial bounds that a conforming client misses at most once in a million"
+"""What the bounds of a random share are computed from."""
 
 
 class WrongKind(TypeError):
@@ -58,8 +63,20 @@ def trouble_of(calls: Iterable[Call]) -> str | None:
 
 def tally(calls: Iterable[Call]) -> str:
     """How many calls each endpoint got, or ended with each status."""
-    counts = Counter(call.endpoint or call.status for call in calls)
-    return ", ".join(f"{where}: {count}" for where, count in sorted(counts.items()))
+    return counts_text(Counter(call.endpoint or call.status for call in calls))
+
+
+def statuses_text(calls: Iterable[Call]) -> str:
+    """How many calls ended with each status."""
+    return counts_text(Counter(call.status for call in calls))
+
+
+def counts_text(counts: Mapping[str, int], unit: str = "call") -> str:
+    """Return counts with their unit, as in ``OK (3 calls), UNAVAILABLE (1 call)``."""
+    return ", ".join(
+        f"{what} ({count} {unit}{'' if count == 1 else 's'})"
+        for what, count in sorted(counts.items())
+    )
 
 
 def all_failed(calls: Collection[Call]) -> bool:

@@ -51,7 +51,10 @@ class Picks(OutcomesCanBeLate, frozen=True, tag="picks", kw_only=True):
             ends = Counter(call.status for call in calls)
             holds = set(ends) == {status} and not any(call.endpoint for call in calls)
         return Finding(
-            holds, f"{wanted}: its order on the ring is {walk}", tally(calls), "picker.pick"
+            holds,
+            f"{wanted}: its order on the ring is {walk}",
+            tally(calls),
+            f"the picker rules of {self.edition}",
         )
 
 
@@ -78,7 +81,7 @@ class Connects(TimeDependent, frozen=True, tag="connects", kw_only=True):
             all((address in tried) == (address in told) for address in idle),
             f"{', '.join(wanted)}: on the walk of the call are {walk}",
             attempts_text(seen),
-            "picker.pick",
+            f"the picker rules of {self.edition}",
         )
 
 

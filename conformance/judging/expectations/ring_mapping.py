@@ -8,9 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, get_args
 
 from conformance.judging.expectations.finding import (
+    BY_CHANCE,
     Finding,
     WrongKind,
     calls_of,
+    counts_text,
     headers_of,
     trouble_of,
 )
@@ -121,7 +123,7 @@ class MatchesRing(TimeDependent, frozen=True, tag="maps_like", kw_only=True):
         if self.failed:
             wanted += f", or further along the ring past {' and '.join(self.failed)}"
         reading = WEIGHTS[self.weights] if self.weights else "any reading of the weights"
-        oracle = f"ring.build, {reading}: " + ", ".join(
+        oracle = f"a ring of {size} entries built as A42 says, {reading}: " + ", ".join(
             f"{endpoint.address} x {endpoint.weight}" for endpoint in endpoints
         )
         if trouble := trouble_of(calls):
@@ -250,14 +252,14 @@ class MatchesRing(TimeDependent, frozen=True, tag="maps_like", kw_only=True):
             return Finding(holds=True, wanted=wanted, saw=saw)
         bounds = bounds_of(self._dealt(), taken, hashes)
         changes, met = bounds.changes, bounds.met
-        shares = ", ".join(f"{where}: {found}" for where, found in taken.met.items())
+        shares = counts_text(taken.met, "hash value")
         return Finding(
             bounds.hold(taken),
             f"{wanted}; by its arcs, as its key format is unknown: {changes.low} to "
             f"{changes.high} changes, and "
-            + ", ".join(f"{where}: {bound.low} to {bound.high}" for where, bound in met.items()),
+            + ", ".join(f"{at} ({it.low} to {it.high} hash values)" for at, it in met.items()),
             f"{taken.changes} changes among {taken.values} hashes in order; {shares}",
-            "census.changes_interval, census.met_intervals",
+            f"the arcs of a ring as A42 says, and {BY_CHANCE}",
         )
 
     def _dealt(self) -> tuple[dict[str, int], ...]:

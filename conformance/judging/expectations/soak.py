@@ -30,7 +30,7 @@ class OnlyListedServe(TimeDependent, frozen=True, tag="only_listed", kw_only=Tru
             course,
             wanted,
             lambda call: is_placed(call, course.listings, self.moments),
-            oracle="course.is_placed",
+            oracle="the endpoint lists of the run, with their times",
             allowance=self.allowance,
         )
 
@@ -58,7 +58,7 @@ class FailuresExplained(TimeDependent, frozen=True, tag="fails_for_a_reason", kw
             course,
             wanted,
             lambda call: may_fail(call, course.listings, course.faults, self.moments),
-            oracle="course.may_fail",
+            oracle="the changes and faults of the run, with their times",
             allowance=self.allowance,
         )
 

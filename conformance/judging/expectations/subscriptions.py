@@ -45,7 +45,7 @@ class SubscribesTo(TimeDependent, frozen=True, tag="asks_for", kw_only=True):
             last == wanted and not strangers,
             f"{self.kind.lower()} asked for {_listed(wanted)}{self.ever * ', and never more'}",
             saw,
-            "cluster_tree.tree",
+            "the tree of clusters below each root",
         )
 
 

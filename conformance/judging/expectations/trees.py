@@ -41,7 +41,7 @@ class LeafOrder(TimeDependent, frozen=True, tag="in_tree_order", kw_only=True):
             ranks == sorted(ranks) and set(ranks) == set(rank.values()),
             f"first attempts at {', then '.join(' or '.join(group) for group in row if group)}",
             attempts_text(seen),
-            "cluster_tree.joined",
+            "the leaves of the tree in order, each with its priorities",
         )
 
 
@@ -83,4 +83,6 @@ class FirstUsablePriority(OutcomesCanBeLate, frozen=True, tag="at_the_first", kw
             self.root, self.clusters, self.endpoints, self.failed, as_a_whole=self.as_a_whole
         )
         weighed = (AllServedBy(serving) if serving else Fails()).finding(seen)
-        return msgspec.structs.replace(weighed, oracle="cluster_tree.first_usable")
+        return msgspec.structs.replace(
+            weighed, oracle="the first usable priority among the leaves of the tree"
+        )

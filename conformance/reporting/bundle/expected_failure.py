@@ -14,7 +14,7 @@ import msgspec
 
 from conformance.judging import json_files
 from conformance.judging.verdicts import Decision, Reason, Verdict
-from conformance.reporting.baseline import PORT
+from conformance.reporting.baseline import PORT, uniform
 from regular_files import UntrustedFolder
 
 SCHEMA = 1
@@ -111,7 +111,7 @@ def alike(text: str, other: str) -> bool:
 
 def without_numbers(text: str) -> str:
     """Return a text without the parts that differ from run to run."""
-    return re.sub(r"0x[0-9a-f]+|\d+(\.\d+)?", "#", PORT.sub("address", text))
+    return re.sub(r"0x[0-9a-f]+|\d+(\.\d+)?", "#", PORT.sub("address", uniform(text)))
 
 
 def _verdict(verdict: str, reason: Reason | None) -> str:

@@ -117,7 +117,7 @@ def _failure(decision: Decision, case: Case, catalogue: Catalogue) -> Iterator[s
     )
     yield from ("", f"**Observed**: {why}.", "", *fenced(decision.saw))
     if decision.wanted:
-        by = f", computed by: {escaped(decision.oracle)}" if decision.oracle else ""
+        by = f", computed from {escaped(decision.oracle)}" if decision.oracle else ""
         yield from ("", f"**Expected**{by}", "", *fenced(decision.wanted))
     if decision.differs:
         yield from ("", "**The difference**", "", *fenced(decision.differs))

@@ -161,7 +161,7 @@ class Folder(msgspec.Struct, frozen=True, kw_only=True):
     states: tuple[State, ...] = ()
     attempts: tuple[EndpointAttempt, ...] = ()
     rpcs: tuple[Rpc, ...] = ()
-    deeds: tuple[GateAction, ...] = ()
+    actions: tuple[GateAction, ...] = ()
     troubles: tuple[Trouble, ...] = ()
 
 
@@ -178,7 +178,7 @@ def read_folder(place: UntrustedFolder, record: Record) -> Folder:
         states=_rows(place, "states.jsonl", State),
         attempts=_rows(place, "attempts.jsonl", EndpointAttempt),
         rpcs=_rows(place, "rpcs.jsonl", Rpc),
-        deeds=_rows(place, "gates.jsonl", GateAction),
+        actions=_rows(place, "gates.jsonl", GateAction),
         troubles=_rows(place, "suite.jsonl", Trouble),
     )
 

@@ -70,7 +70,7 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
 
     at: float | None
     """Seconds since the scenario began; None: in the whole of it."""
-    deeds: tuple[str, ...] = ()
+    actions: tuple[str, ...] = ()
     """What the suite did, in sentences."""
     outcome: tuple[str, ...] = ()
     """What the client did then."""
@@ -91,7 +91,7 @@ def in_words(several: Iterable[Phase]) -> Iterator[tuple[str, bool]]:
             yield f"{'':11}… {phase.left_out} more …", False
         judged = [f"{each.verdict.value.upper()}  {each.clause}, {each}" for each in phase.judged]
         at = "in all" if phase.at is None else f"{phase.at:9.3f}"
-        for who, said in (("suite", phase.deeds), ("client", phase.outcome), ("judged", judged)):
+        for who, said in (("suite", phase.actions), ("client", phase.outcome), ("judged", judged)):
             for number, words in enumerate(said):
                 begun = f"{at:>9}  {'' if number else who:6}  "
                 is_bad = who == "judged" and phase.judged[number].is_bad
@@ -138,13 +138,13 @@ def phases(
     told = [
         Phase(
             at=max(0.0, span.at - began),
-            deeds=_cut(_deeds(span.done, places, sent)),
+            actions=_cut(_actions(span.done, places, sent)),
             outcome=_cut(_outcome(span.came, places)),
             judged=tuple(_judged(span.came, verdicts)),
         )
         for span in _spans(folder)
     ]
-    kept = _kept([phase for phase in told if phase.deeds or phase.outcome], most)
+    kept = _kept([phase for phase in told if phase.actions or phase.outcome], most)
     named = {each.clause for phase in kept for each in phase.judged if each.is_bad}
     beside = dict.fromkeys(
         Verdicts(decision.clause, decision.verdict)
@@ -158,7 +158,7 @@ def _spans(folder: Folder) -> list[_Span]:
     """Return the actions and observations, split where the suite acts after an observation."""
     rows: list[tuple[float, bool, _Done | _Came]] = [
         *((event.at, _is_the_suites(event), event) for event in folder.events if _is_told(event)),
-        *((action.at, True, action) for action in folder.deeds),
+        *((action.at, True, action) for action in folder.actions),
         *((row.attempt.accepted_at, False, row) for row in folder.attempts),
         *((state.at, False, state) for state in folder.states),
         *(
@@ -292,7 +292,7 @@ GATES: Final = {
 """What gates do and what is done to them, in words."""
 
 
-def _deeds(done: Iterable[_Done], places: _Places, sent: Sent) -> Iterator[str]:
+def _actions(done: Iterable[_Done], places: _Places, sent: Sent) -> Iterator[str]:
     """Yield the suite's actions, in the order of their start."""
     told: dict[str, dict[str, None]] = {}
     at: dict[str, dict[str, None]] = {}  # of these the values are endpoints

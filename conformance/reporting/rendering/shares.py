@@ -16,6 +16,7 @@ from conformance.judging.expectations import (
     RandomOverRing,
 )
 from conformance.judging.expectations.circuit_breaking import DRAWN
+from conformance.judging.expectations.finding import BY_CHANCE
 from conformance.judging.observations import Calls, Loads, Observation
 from conformance.spec.oracles import statistics
 from conformance.spec.oracles.census import met_intervals
@@ -45,7 +46,8 @@ class SharesPicture(msgspec.Struct, frozen=True, kw_only=True):
     """What is counted."""
     total: int
     bars: tuple[Bar, ...]
-    oracle: str
+    bounded_by: str
+    """What the bounds follow from."""
 
 
 def shares_picture(expected: Expectation, seen: Observation) -> SharesPicture | None:
@@ -54,11 +56,11 @@ def shares_picture(expected: Expectation, seen: Observation) -> SharesPicture | 
         case Proportions(), Calls():
             exact = {where: Fraction(*share) for where, share in expected.shares.items()}
             bounds = statistics.intervals(len(seen), exact)
-            return _at_endpoints(seen, bounds, "statistics.intervals")
+            return _at_endpoints(seen, bounds, BY_CHANCE)
         case RandomOverRing(), Calls():
             entries = entry_counts(weights(expected.localities, "raw"), expected.config)
             bounds = met_intervals(entries, len(seen))
-            return _at_endpoints(seen, bounds, "census.met_intervals")
+            return _at_endpoints(seen, bounds, BY_CHANCE)
         case EqualShares(), Calls():
             low, rest = divmod(len(seen), max(1, len(expected.addresses)))
             level = Interval(low, low + bool(rest))
@@ -73,18 +75,18 @@ def shares_picture(expected: Expectation, seen: Observation) -> SharesPicture | 
             counts = {drop.cluster: drop.counts() for drop in seen.dropped}.get(
                 expected.cluster, {}
             )
-            return _picture("drops", seen.lost, Counter(counts), bounds, "statistics.intervals")
+            return _picture("drops", seen.lost, Counter(counts), bounds, BY_CHANCE)
         case _:
             return None
 
 
-def _at_endpoints(seen: Calls, bounds: dict[str, Interval], oracle: str) -> SharesPicture:
+def _at_endpoints(seen: Calls, bounds: dict[str, Interval], bounded_by: str) -> SharesPicture:
     counts = Counter(call.endpoint or call.status for call in seen)
-    return _picture("calls", len(seen), counts, bounds, oracle)
+    return _picture("calls", len(seen), counts, bounds, bounded_by)
 
 
 def _picture(
-    of: str, total: int, counts: Counter[str], bounds: dict[str, Interval], oracle: str
+    of: str, total: int, counts: Counter[str], bounds: dict[str, Interval], bounded_by: str
 ) -> SharesPicture:
     """Return a bar for each item with bounds, and for each unexpected item."""
     bars = [
@@ -93,7 +95,7 @@ def _picture(
     ]
     strange = sorted(counts.keys() - bounds.keys())
     bars += (Bar(name=name, low=0, high=0, count=counts[name]) for name in strange)
-    return SharesPicture(of=of, total=total, bars=tuple(bars), oracle=oracle)
+    return SharesPicture(of=of, total=total, bars=tuple(bars), bounded_by=bounded_by)
 
 
 def _lost(expected: DropRate, seen: Calls) -> SharesPicture:
@@ -106,4 +108,4 @@ def _lost(expected: DropRate, seen: Calls) -> SharesPicture:
         "UNAVAILABLE": bound,
         "OK": Interval(len(seen) - bound.high, len(seen) - bound.low),
     }
-    return _picture("calls", len(seen), counts, bounds, "statistics.interval")
+    return _picture("calls", len(seen), counts, bounds, BY_CHANCE)

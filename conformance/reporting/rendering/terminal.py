@@ -57,9 +57,10 @@ def _decision(entry: Shown, width: int) -> Iterator[Line]:
     if said.verdict not in BAD:
         return
     where = f"{entry.clause.document}, {entry.clause.section} [{entry.clause.strength.value}]"
-    stated = (("clause", entry.text), ("text", where), ("basis", entry.clause.basis))
-    told = (("differs", said.differs), ("observed", said.saw), ("expected", said.wanted))
-    for name, text in (*stated, *told, ("oracle", said.oracle)):
+    stated = (("rule", where), ("wording", entry.text), ("basis", entry.clause.basis))
+    computed = ("computed", said.oracle and f"from {said.oracle}")
+    told = (("expected", said.wanted), computed, ("observed", said.saw), ("differs", said.differs))
+    for name, text in (*stated, *told):
         if text:
             yield f"  {name:8}  {text}".replace("\n", f"\n{'':12}"), ""
     if entry.drawn.ring:
@@ -89,7 +90,7 @@ def ring_lines(it: RingPicture) -> Iterator[Line]:
 def share_lines(it: SharesPicture, width: int) -> Iterator[Line]:
     """Yield each count on a line from none to all, with its bounds."""
     columns = max(LEAST, width - NAMES - 30)
-    yield f"  shares    of {it.total} {it.of}, by {it.oracle}", ""
+    yield f"  shares    of {it.total} {it.of}, bounds: {it.bounded_by}", ""
     for bar in it.bars[:SHOWN]:
         low, high, at = (
             min(columns - 1, columns * count // max(1, it.total))

@@ -243,10 +243,10 @@ def _load(event: Event, at: float) -> Mark:
 def _endpoints(folder: Folder, began: float) -> tuple[list[Lane], tuple[str, ...]]:
     """Return a lane for each endpoint: modes of its gate, attempts, and requests received."""
     names = {attempt.attempt.endpoint: attempt.endpoint for attempt in folder.attempts}
-    deeds: dict[str, list[GateAction]] = {}
-    for deed in folder.deeds:
-        deeds.setdefault(deed.endpoint, []).append(deed)
-    found = {address: [*_gate(done, began)] for address, done in deeds.items()}
+    actions: dict[str, list[GateAction]] = {}
+    for action in folder.actions:
+        actions.setdefault(action.endpoint, []).append(action)
+    found = {address: [*_gate(done, began)] for address, done in actions.items()}
     for row in folder.attempts:
         found.setdefault(row.endpoint, []).append(_connection(row.attempt, began))
     for rpc in folder.rpcs:
@@ -257,11 +257,11 @@ def _endpoints(folder: Folder, began: float) -> tuple[list[Lane], tuple[str, ...
     return _most_told(found, clusters_of(folder.events))
 
 
-def _gate(deeds: Collection[GateAction], began: float) -> Iterator[Mark]:
+def _gate(actions: Collection[GateAction], began: float) -> Iterator[Mark]:
     """Yield the modes of a gate, each until the next, and the actions on its connections."""
     modes = [
         (max(0.0, action.at - began), action.mode.mode)
-        for action in deeds
+        for action in actions
         if action.mode is not None
     ]
     ends = [*(at for at, _ in modes[1:]), NEVER]
@@ -275,7 +275,7 @@ def _gate(deeds: Collection[GateAction], began: float) -> Iterator[Mark]:
             what=f"its gate: {mode}",
             label="" if serves else mode,
         )
-    for action in deeds:
+    for action in actions:
         if action.mode is None:
             what = f"{action.what}: all live connections"
             yield Mark(at=action.at - began, shape=Shape.TICK, tone=Tone.SUITE, what=what)

@@ -13,9 +13,9 @@ MEMBERS = 8
 async def test_random_faults_and_updates(world: World) -> None:
     """Only listed endpoints serve, and each failed request has a fault or update as a reason."""
     requests = round(world.soak / timing.SOAK_PACE)
-    deeds = plan(world.rng, members=MEMBERS, requests=requests)
+    actions = plan(world.rng, members=MEMBERS, requests=requests)
     soak = Soak(world, await world.endpoints(MEMBERS))
-    course = await soak.run(deeds, requests=requests)
+    course = await soak.run(actions, requests=requests)
     await world.check(
         "A42-RING-18", course, OnlyListedServe(moments=timing.MOMENTS, allowance=timing.BELIEVED)
     )

@@ -86,7 +86,7 @@ def plan(rng: random.Random, *, members: int, requests: int) -> tuple[SoakAction
     So if no fault explains a failed request, the client has lost that request. Nothing fails before
     the first request has ended, because the first requests must be served.
     """
-    deeds = [SoakAction(0, ListChange(tuple(range(members)), SMALL))]
+    actions = [SoakAction(0, ListChange(tuple(range(members)), SMALL))]
     for number, begin in enumerate(range(0, requests, STORM + CALM)):
         modes: list[Mode] = [Serve()] * members
         policies: list[RingHash | RoundRobin] = [rng.choice(RINGS), RoundRobin()]
@@ -104,12 +104,12 @@ def plan(rng: random.Random, *, members: int, requests: int) -> tuple[SoakAction
             turn = _turn(rng, modes)
             modes[turn.member] = turn.mode
             turns.append(SoakAction(after, turn))
-        deeds += sorted((*changes, *kills, *turns), key=lambda request: request.after)
+        actions += sorted((*changes, *kills, *turns), key=lambda request: request.after)
         end = begin + STORM
         odd = [member for member, mode in enumerate(modes) if mode != Serve()]
-        deeds += [SoakAction(end, ModeChange(member, Serve())) for member in odd]
-        deeds.append(SoakAction(end, _change(rng, members, RINGS[number % len(RINGS)])))
-    return tuple(deeds)
+        actions += [SoakAction(end, ModeChange(member, Serve())) for member in odd]
+        actions.append(SoakAction(end, _change(rng, members, RINGS[number % len(RINGS)])))
+    return tuple(actions)
 
 
 def _turn(rng: random.Random, modes: Sequence[Mode]) -> ModeChange:
@@ -153,14 +153,14 @@ class Soak:
             policy=change.policy,
         )
 
-    async def run(self, deeds: Sequence[SoakAction], *, requests: int) -> SoakCourse:
+    async def run(self, actions: Sequence[SoakAction], *, requests: int) -> SoakCourse:
         """Make the requests, take each action in its turn, and return the course of both.
 
         Raises:
             PreconditionTimeout: the requests took too long.
         """
         world = self._world
-        due = deque(deeds)
+        due = deque(actions)
         await self._do_all(due, ended=0)
         await world.require_served(
             world.sessions(CONCURRENCY)

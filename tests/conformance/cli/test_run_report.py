@@ -131,8 +131,8 @@ async def test_an_edition_that_is_only_stated(xdspec: Any, pretender: Path) -> N
     clause = ended.clauses["A42-LOC-07"]
     assert (clause["verdict"], clause["reason"]) == ("fail", "edition")
     assert clause["editions_consistent"] == ["A42"]
-    assert "fits      A42" in ended.out
-    assert "one failure fits A42 instead of the edition in client.toml. If" in ended.out
+    assert "; the behavior is that of A42\n" in ended.out
+    assert "1 failure shows the behavior of A42, but client.toml declares" in ended.out
 
     (pretender / "expected.toml").write_text(ENTRY.replace(WEIGHTS, "locality.nonsense"))
     refused = await xdspec.run(*words)

@@ -219,7 +219,7 @@ def test_what_was_judged_before_stays() -> None:
     )
     made = run(failed, TWICE[1])
     assert verdicts(made)[MUST_OF_ROUTES] == REFUSED
-    assert made.clauses[MUST_OF_ROUTES].seen == ("OK: 1",)
+    assert made.clauses[MUST_OF_ROUTES].seen == ("OK (1 call)",)
     assert verdicts(made)[SHOULD] == BLOCKED
 
 

@@ -90,16 +90,16 @@ def test_by_the_edition_that_the_client_states(
 def test_the_failure_tells_the_stated_editions_wish_and_what_was_seen() -> None:
     decision = decide(check("OK", A42=AT_ONCE, A61=QUEUED), TWO_WORDINGS, ("A42", "A61"))
     assert decision.wanted == "every call ends DEADLINE_EXCEEDED"
-    assert decision.saw == "OK: 1"
+    assert decision.saw == "OK (1 call)"
 
 
 @pytest.mark.parametrize(
     ("follows", "status", "verdict", "choices"),
     [
         (("A42",), "OK", Verdict.FAIL, ()),
-        (("A42", "A61"), "DEADLINE_EXCEEDED", Verdict.SEEN, ("fits A61",)),
-        (("A42", "A61"), "UNAVAILABLE", Verdict.SEEN, ("fits A42",)),
-        (("A42", "A61"), "OK", Verdict.SEEN, ("fits none of the wordings",)),
+        (("A42", "A61"), "DEADLINE_EXCEEDED", Verdict.SEEN, ("the behavior is that of A61",)),
+        (("A42", "A61"), "UNAVAILABLE", Verdict.SEEN, ("the behavior is that of A42",)),
+        (("A42", "A61"), "OK", Verdict.SEEN, ("the behavior is that of no wording",)),
     ],
 )
 def test_who_is_judged_by_a_text_that_leaves_it_open_is_not_failed(
@@ -113,9 +113,9 @@ def test_who_is_judged_by_a_text_that_leaves_it_open_is_not_failed(
 @pytest.mark.parametrize(
     ("status", "choice"),
     [
-        ("UNAVAILABLE", "A42 is superseded; fits A42"),
-        ("DEADLINE_EXCEEDED", "A42 is superseded; fits A61"),
-        ("OK", "A42 is superseded; fits none of the wordings"),
+        ("UNAVAILABLE", "judged by A42 (superseded); the behavior is that of A42"),
+        ("DEADLINE_EXCEEDED", "judged by A42 (superseded); the behavior is that of A61"),
+        ("OK", "judged by A42 (superseded); the behavior is that of no wording"),
     ],
 )
 def test_a_superseded_wording_is_never_passed(status: str, choice: str) -> None:

@@ -367,6 +367,24 @@ def test_a_baseline_from_before_a_finding_was_reworded_still_matches(shows: str)
     assert entry.knows(SCENARIO, decision(Verdict.FAIL, Reason.DEVIATES, saw))
 
 
+@pytest.mark.parametrize(
+    ("shows", "saw"),
+    [
+        ("OK: 3", "OK (3 calls), UNAVAILABLE (1 call)"),
+        (": 3", "127.0.0.1:4711 (3 calls)"),
+        ("OPEN: 9, UNAVAILABLE: 3", "OPEN (9 streams), UNAVAILABLE (3 streams)"),
+        ("OK (3 calls)", "OK: 3, UNAVAILABLE: 1"),
+        ("(3 calls)", "127.0.0.1:4711: 3"),
+        ("(3 calls)", "127.0.0.1:4711 (3 calls)"),
+    ],
+)
+def test_counts_match_as_they_are_written_now_and_before(shows: str, saw: str) -> None:
+    entry = msgspec.structs.replace(KNOWN, shows=shows)
+    assert entry.knows(SCENARIO, decision(Verdict.FAIL, Reason.DEVIATES, saw))
+    other = saw.replace("3", "4")
+    assert not entry.knows(SCENARIO, decision(Verdict.FAIL, Reason.DEVIATES, other))
+
+
 def test_a_report_from_before_a_finding_was_reworded_still_matches() -> None:
     saw = "3 of 48 calls elsewhere than by the ring that fits best (keys x): call-1"
     entry = msgspec.structs.replace(KNOWN, shows="calls went elsewhere")

@@ -88,7 +88,7 @@ ONE = {"ring.one": (KNOWN, FAILS, "a ring of none, at 127.0.0.1:4711")}
 BOTH = ONE | {"ring.two": (KNOWN, FAILS, "a ring of none")}
 FIRST_ALONE = ONE | {"ring.two": (KNOWN, OK, "")}
 NEITHER = {"ring.one": (KNOWN, OK, ""), "ring.two": (KNOWN, OK, "")}
-ANEW = BOTH | {"ring.three": (OTHER, FAILS, "127.0.0.1:4711: 3")}
+ANEW = BOTH | {"ring.three": (OTHER, FAILS, "127.0.0.1:4711 (3 calls)")}
 
 
 def is_true(text: str, *runs: tuple[Seen, str]) -> bool:

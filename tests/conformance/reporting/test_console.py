@@ -48,7 +48,9 @@ def test_only_what_needs_attention_is_listed() -> None:
     failed = next(number for number, line in enumerate(said) if line.startswith("FAIL"))
     table = next(number for number, line in enumerate(said) if "document" in line)
     assert failed < said.index(f"  fail known: {made.MUST} (-v explains it)") < table
-    assert said[-1].startswith(f"{made.CLIENT}: 2 pass, 2 fail (1 known), 1 seen, 2 skip; ")
+    assert said[-1].startswith(
+        f"{made.CLIENT}: of 7 clauses 2 pass, 2 fail (1 known), 1 seen, 2 skip; "
+    )
 
 
 def test_a_verbose_report_lists_every_clause() -> None:
@@ -110,15 +112,31 @@ def failing(count: int) -> list[Record]:
 def test_a_log_has_a_line_for_each_tenth() -> None:
     lines = progress(passing(200))
     assert len(lines) == 10
-    assert lines[0] == "  20/200  10 % of the scenarios, about 6 min 0 s left"
-    assert lines[8] == " 180/200  90 % of the scenarios, about 40 s left"
-    assert lines[9] == " 200/200  100 % of the scenarios, in 6 min 40 s"
+    assert lines[0] == "  20/200  scenarios run, about 6 min 0 s left"
+    assert lines[8] == " 180/200  scenarios run, about 40 s left"
+    assert lines[9] == " 200/200  scenarios run, in 6 min 40 s"
 
 
 def test_a_failure_is_named_as_it_comes_and_counted() -> None:
     lines = progress([*failing(1), *passing(9)])
     assert lines[0] == "    1/10  fail (deviates)  bad.0  0.25 s"
-    assert lines[1] == "    1/10  10 % of the scenarios, 1 failed, about 18 s left"
+    assert lines[1] == "    1/10  scenarios run, 1 failed, about 18 s left"
+
+
+def test_scenarios_that_run_again_are_counted_for_themselves() -> None:
+    said = StringIO()
+    shared = [msgspec.structs.replace(record, shared_process=True) for record in failing(2)]
+    with Live(Console(file=said, width=200), "some", clock=Clock()) as live:
+        live.planned(20)
+        for record in (*shared, *passing(18)):
+            live.finished(record)
+        live.planned(22)
+        for record in (*failing(1), *passing(1)):
+            live.finished(record)
+    lines = said.getvalue().splitlines()
+    assert lines[9] == "   20/20  scenarios run, in 0 s"
+    assert lines[10] == "     1/2  fail (deviates)  bad.0  0.25 s"
+    assert lines[12] == "     2/2  scenarios run again, 1 failed, in 0 s"
 
 
 def test_of_many_failures_the_first_are_named() -> None:
@@ -156,7 +174,7 @@ def test_a_terminal_has_one_live_line_that_goes() -> None:
     assert "some client" in text
     assert "1 failed" in text
     assert "left" in text
-    assert "% of the scenarios" not in text
+    assert "scenarios run" not in text
     assert text.count("fail (deviates)  bad.0") == 1
 
 

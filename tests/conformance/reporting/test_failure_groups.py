@@ -130,6 +130,8 @@ def test_what_fails_the_run_comes_first_and_then_the_larger_group() -> None:
     ("text", "said"),
     [
         ("DEADLINE_EXCEEDED: 3, OK: 17", "DEADLINE_EXCEEDED: …, OK: …"),
+        ("DEADLINE_EXCEEDED (1 call), OK (17 calls)", "DEADLINE_EXCEEDED (… calls), OK (… calls)"),
+        ("127.0.0.1:5 (3 calls), 127.0.0.1:6 (4 calls), 127.0.0.1:7 (1 call)", "… (… calls)"),
         ("127.0.0.1:5: 3, 127.0.0.1:6: 4, 127.0.0.1:7: 1", "…: …"),
         ("the client exited with code 3", "the client exited with code 3"),
         ("the client died by signal 9; its stderr ends:\nx", "the client died by signal 9"),

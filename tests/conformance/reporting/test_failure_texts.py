@@ -10,12 +10,13 @@ import msgspec
 import pytest
 from rich.console import Console
 
+from client_under_test import Identity
 from conformance.judging.evidence import JudgedClient, Record
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import console
 from conformance.reporting.baseline import Entry
 from conformance.reporting.build_run import build_run
-from conformance.reporting.failure_texts import SHOWN, advice, failures, program_of
+from conformance.reporting.failure_texts import SHOWN, Ignored, advice, failures, program_of
 from conformance.reporting.report import ClientId, Exit, Run, said_of
 from conformance.spec.catalogue import load
 
@@ -46,10 +47,11 @@ def run(*records: Record, **more: Any) -> Run:
     )
 
 
-def texts(made: Run, *, verbose: bool = False) -> list[str]:
+def texts(made: Run, *, verbose: bool = False, ignored: Ignored | None = None) -> list[str]:
     """The texts of groups; the last text of failures is on the next steps."""
     issues = "https://example.com/issues"
-    every = [*failures(made, CATALOGUE, "xdspec run some", issues, verbose=verbose)]
+    more: Any = {"verbose": verbose, "ignored": ignored}
+    every = [*failures(made, CATALOGUE, "xdspec run some", issues, **more)]
     return [text for text in every if not text.startswith("\nTo debug")]
 
 
@@ -79,7 +81,7 @@ def test_what_ended_many_scenarios_is_told_once_and_first() -> None:
     assert f"and {201 - SHOWN} more" in cause
     assert f"  clauses   {OTHER}, {MUST}" in cause or f"  clauses   {MUST}, {OTHER}" in cause
     assert "repeat    xdspec run some --scenario ring.000" in cause
-    assert cause.count("tracker") == 1
+    assert cause.count("upstream  search for a known issue: ") == 1
     assert f"FAIL (deviates)  {OTHER}" in clause
     assert "ring.0" not in clause
 
@@ -172,9 +174,12 @@ NO_KEYS = msgspec.structs.replace(CHANGED, choices=("none of the known",))
 @pytest.mark.parametrize(
     ("decisions", "words"),
     [
-        ([EDITION], "one failure fits A61 instead of the edition in client.toml. If the client"),
-        ([EDITION, fails(MUST), fails(OTHER)], "but 2 fit none. A defect can look"),
-        ([EDITION, fails(MUST)], "If the client follows that edition, declare it there"),
+        (
+            [EDITION],
+            "1 failure shows the behavior of A61, but client.toml declares another edition. ",
+        ),
+        ([EDITION, fails(MUST), fails(OTHER)], "But 2 match no wording. A defect can look"),
+        ([EDITION, fails(MUST)], "If a change of the client caused this, it is a regression. "),
         ([CHANGED], "The keys of ring entries differ from client.toml (ring-key-formats)"),
         ([NO_KEYS], "The keys of ring entries fit no known format: the client's rings changed"),
         (
@@ -220,7 +225,33 @@ def test_the_program_that_a_repeat_command_starts(repeat: str, program: str) -> 
 def test_evidence_is_shown_by_a_command() -> None:
     kept = msgspec.structs.replace(record("a", fails()), evidence="/some where/a")
     (text,) = texts(run(kept))
-    assert "    show      xdspec show '/some where/a'" in text.splitlines()
+    assert "    evidence  xdspec show '/some where/a'" in text.splitlines()
+
+
+KNOWN = Entry(
+    clause=MUST,
+    scenarios=("a",),
+    reason=Reason.DEVIATES,
+    seen="calls",
+    explanation="A loop ends too early.",
+    issue="https://example.com/issues/7",
+)
+BASELINE = Ignored((KNOWN,), "clients/some/expected.toml")
+
+
+def test_a_failure_of_a_baseline_that_is_not_used_has_its_description() -> None:
+    known, new = texts(run(record("a", fails(MUST)), record("b", died(OTHER))), ignored=BASELINE)
+    assert "  known     clients/some/expected.toml: A loop ends too early." in known.splitlines()
+    assert "  issue     https://example.com/issues/7" in known.splitlines()
+    assert "upstream" not in known
+    assert "known     " not in new
+
+
+def test_no_tracker_is_named_for_a_build_of_the_users_own() -> None:
+    own = msgspec.structs.replace(
+        run(record("a", fails())), identity=Identity(source="/home/me/grpc-go")
+    )
+    assert "upstream" not in "".join(texts(own))
 
 
 def test_a_precondition_says_what_was_expected_and_what_was_observed() -> None:

@@ -32,9 +32,9 @@ print("went on")
 """
 
 
-def amid(path: Path, deed: str) -> subprocess.CompletedProcess[str]:
+def amid(path: Path, action: str) -> subprocess.CompletedProcess[str]:
     """Do it in a process that is told to end when the file is open."""
-    words = (sys.executable, "-c", AMID, str(path), deed)
+    words = (sys.executable, "-c", AMID, str(path), action)
     return subprocess.run(words, check=False, capture_output=True, encoding="utf-8")
 
 

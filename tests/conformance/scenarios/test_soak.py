@@ -36,11 +36,11 @@ def test_a_seed_repeats_it() -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_what_holds_for_all(seed: int) -> None:
     """The first endpoint is always listed and always serves; some other one is never listed."""
-    deeds = plan(random.Random(seed), members=MEMBERS, requests=REQUESTS)
+    actions = plan(random.Random(seed), members=MEMBERS, requests=REQUESTS)
     modes: dict[int, Mode] = {}
-    assert [deed.after for deed in deeds] == sorted(deed.after for deed in deeds)
-    for number, deed in enumerate(deeds):
-        match deed.what:
+    assert [action.after for action in actions] == sorted(action.after for action in actions)
+    for number, action in enumerate(actions):
+        match action.what:
             case ModeChange(member, mode):
                 assert member != 0
                 assert mode != modes.get(member, Serve())
@@ -49,21 +49,21 @@ def test_what_holds_for_all(seed: int) -> None:
                 assert members[0] == 0
                 assert number == 0 or len(members) < MEMBERS
         assert sum(isinstance(mode, SILENT) for mode in modes.values()) <= MOST_SILENT
-        if deed.after % (STORM + CALM) == STORM and isinstance(deed.what, ListChange):
+        if action.after % (STORM + CALM) == STORM and isinstance(action.what, ListChange):
             assert set(modes.values()) <= {Serve()}
-    quiet = [deed.after for deed in deeds if deed.after % (STORM + CALM) > STORM]
+    quiet = [action.after for action in actions if action.after % (STORM + CALM) > STORM]
     assert not quiet
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_no_list_changes_soon_after_a_kill_or_another_list(seed: int) -> None:
-    deeds = plan(random.Random(seed), members=MEMBERS, requests=REQUESTS)
+    actions = plan(random.Random(seed), members=MEMBERS, requests=REQUESTS)
     latest = -LIST
-    for deed in deeds:
-        if isinstance(deed.what, ListChange):
-            assert deed.after - latest >= LIST - KILL
-        if isinstance(deed.what, ListChange | Kill):
-            latest = deed.after
+    for action in actions:
+        if isinstance(action.what, ListChange):
+            assert action.after - latest >= LIST - KILL
+        if isinstance(action.what, ListChange | Kill):
+            latest = action.after
 
 
 @pytest.mark.parametrize("seed", range(500))
@@ -71,12 +71,12 @@ def test_only_the_list_is_there_before_the_first_request(seed: int) -> None:
     first, *others = plan(random.Random(seed), members=MEMBERS, requests=STORM)
     assert first.after == 0
     assert isinstance(first.what, ListChange)
-    assert min(deed.after for deed in others) > 0
+    assert min(action.after for action in others) > 0
 
 
 def test_it_has_something_of_everything() -> None:
-    deeds = plan(random.Random(3), members=MEMBERS, requests=STORM + CALM)
-    changes = [deed.what for deed in deeds if isinstance(deed.what, ListChange)]
+    actions = plan(random.Random(3), members=MEMBERS, requests=STORM + CALM)
+    changes = [action.what for action in actions if isinstance(action.what, ListChange)]
     assert {type(change.policy).__name__ for change in changes} == {"RingHash", "RoundRobin"}
     assert not isinstance(changes[-1].policy, RoundRobin)
-    assert {type(deed.what) for deed in deeds} == {ListChange, Kill, ModeChange}
+    assert {type(action.what) for action in actions} == {ListChange, Kill, ModeChange}

@@ -130,7 +130,9 @@ def test_who_silences_a_deadline_is_found(source: str) -> None:
 
 
 def test_who_makes_another_error_of_it_is_not() -> None:
-    source = "try:\n  f()\nexcept DeadlinePassed as passed:\n  raise ClientStuck from passed"
+    source = (
+        "try:\n  f()\nexcept DeadlinePassed as passed:\n  raise PreconditionTimeout from passed"
+    )
     assert not list(silenced(ast.parse(source)))
 
 

@@ -119,7 +119,7 @@ WHOLE = Folder(
         Rpc(at=100.55, endpoint="endpoint-0", status="OK"),
         Rpc(at=100.55, endpoint="endpoint-9"),
     ),
-    deeds=(
+    actions=(
         GateAction(at=99.9, endpoint=A, mode=Mode("SERVE")),
         GateAction(at=101.0, endpoint=A, mode=Mode("STALL")),
         GateAction(at=101.1, endpoint=A, what="kill"),

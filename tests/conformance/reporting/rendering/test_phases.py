@@ -108,7 +108,7 @@ FOLDER = Folder(
         Event(event="StreamClosed", at=102.2, stream=1, by="client"),
         Event(event="StreamClosed", at=102.3, stream=2, by="script", code="UNAVAILABLE"),
     ),
-    deeds=(
+    actions=(
         GateAction(at=99.9, endpoint=Z1, mode=SERVE),
         GateAction(at=99.9, endpoint=Z2, mode=SERVE),
         GateAction(at=101.0, endpoint=Z1, mode=CLOSE),
@@ -146,7 +146,7 @@ def test_a_scenario_in_three_rows() -> None:
             decided(Verdict.SKIP, None),
         ],
     )
-    assert [(round(phase.at or 0, 1), phase.deeds, phase.outcome) for phase in told] == [
+    assert [(round(phase.at or 0, 1), phase.actions, phase.outcome) for phase in told] == [
         (
             0.0,
             ("both of z: serving", "sends EDS version 1: z, b"),
@@ -216,7 +216,7 @@ def test_what_a_response_leaves_out_is_told_where_that_says_something() -> None:
         pushed(100.7, "7", "a", kind="route"),
     )
     (told,) = phases(Folder(record=RECORD, events=events), [])
-    assert told.deeds == (
+    assert told.actions == (
         "sends CDS version 1: a, b",
         "sends CDS version 2 without b",
         "sends CDS version 3: b",
@@ -253,7 +253,7 @@ def test_of_many_phases_the_failing_ones_are_told_and_how_many_are_not() -> None
     count = 40
     folder = Folder(
         record=RECORD,
-        deeds=tuple(GateAction(at=101.0 + n, endpoint=Z1, what="kill") for n in range(count)),
+        actions=tuple(GateAction(at=101.0 + n, endpoint=Z1, what="kill") for n in range(count)),
         calls=tuple(call(n, 101.5 + n, Z1) for n in range(count)),
     )
     told = phases(folder, [decided(Verdict.FAIL, calls_of(20))], 8)
@@ -267,8 +267,8 @@ def test_of_many_sentences_the_middle_is_left_out() -> None:
     pushes = (response(100.0 + n, str(n), leaf(f"c{n}", B)) for n in range(100))
     (told,) = phases(Folder(record=RECORD, events=tuple(pushes)), [])
     assert isinstance(told, Phase)
-    assert len(told.deeds) == MOST_LINES + 1
-    assert told.deeds[MOST_LINES // 2] == f"… {100 - MOST_LINES} more …"
+    assert len(told.actions) == MOST_LINES + 1
+    assert told.actions[MOST_LINES // 2] == f"… {100 - MOST_LINES} more …"
 
 
 def test_what_was_asked_until_time_was_up_is_told_with_all_that_was_asked() -> None:
@@ -285,13 +285,13 @@ def test_resources_of_one_version_are_told_together() -> None:
         response(100.2, "1", leaf("z", Z1), leaf("b", B)),
     )
     (told,) = phases(Folder(record=RECORD, events=pushes), [])
-    assert told.deeds == ("sends EDS version 1: z, b",)
+    assert told.actions == ("sends EDS version 1: z, b",)
 
 
 def test_of_several_modes_with_nothing_between_them_the_last_is_told() -> None:
-    deeds = (*FOLDER.deeds[:2], GateAction(at=99.95, endpoint=Z1, mode=CLOSE))
-    (told,) = phases(Folder(record=RECORD, deeds=deeds), [])
-    assert told.deeds == (f"{Z2}: {GATES['SERVE']}", f"{Z1}: {CLOSING}")
+    actions = (*FOLDER.actions[:2], GateAction(at=99.95, endpoint=Z1, mode=CLOSE))
+    (told,) = phases(Folder(record=RECORD, actions=actions), [])
+    assert told.actions == (f"{Z2}: {GATES['SERVE']}", f"{Z1}: {CLOSING}")
 
 
 def test_load_reports_are_counted_by_cluster() -> None:
@@ -304,7 +304,7 @@ def test_load_reports_are_counted_by_cluster() -> None:
         Event(event="LoadRequest", at=103.2, stream=2, clusters=(cluster,)),
     )
     made = Folder(record=RECORD, events=events, calls=(call(0, 101.0, Z1),))
-    assert [(phase.deeds, phase.outcome) for phase in phases(made, [])] == [
+    assert [(phase.actions, phase.outcome) for phase in phases(made, [])] == [
         (
             ("asks for load reports of all clusters, every 0.5 s",),
             (f"1 call OK at what no EDS resource names ({Z1} 1)", "load reports: 2 (z 1)"),
