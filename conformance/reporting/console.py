@@ -148,7 +148,8 @@ def _of_which(run: Run, verdict: Verdict) -> str:
         sum(bool(decision.blocked_by) for decision in there),
     )
     if known:
-        return f" ({'all' if known == len(there) else known} known)"
+        of_which = "" if len(there) == 1 else "all " if known == len(there) else f"{known} "
+        return f" ({of_which}known)"
     return f" ({kept} blocked)" if kept else ""
 
 

@@ -100,7 +100,7 @@ def _next_steps(repeat: str, scenario: Scenario) -> Iterator[str]:
     """Say how to debug a failure."""
     name = shlex.quote(scenario.id)
     client = shlex.split(repeat.partition(" run ")[2] or "CLIENT")[0]
-    yield "To debug a failure, add --hold to its command: servers and client stay up at the end."
+    yield "To debug a failure, add --hold to its repeat command: servers and client stay up."
     served = f"{program_of(repeat)} serve {name} --with {shlex.quote(client)}"
     yield f"For a client in your own debugger: {served}"
 

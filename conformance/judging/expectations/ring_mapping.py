@@ -136,7 +136,7 @@ class MatchesRing(TimeDependent, frozen=True, tag="maps_like", kw_only=True):
         if self.by_arcs:
             return self._by_census(observed, wanted)
         nearest, wrong = self._nearest(calls, observed, candidates)
-        saw = ": ".join(filter(None, (_habit(observed), nearest)))
+        saw = ". ".join(filter(None, (_habit(observed), nearest)))
         return Finding(holds=False, wanted=wanted, saw=saw, oracle=oracle, wrong=wrong)
 
     def is_timing_sensitive(self, seen: Observation, before: Ring | None = None) -> bool:
@@ -280,7 +280,9 @@ def _met_twice(observed: Iterable[tuple[int, str]]) -> str:
     met_by: dict[int, str] = {}
     for value, where in observed:
         if met_by.setdefault(value, where) != where:
-            return f"one hash reached two endpoints: {value:#018x} {met_by[value]} and {where}"
+            return (
+                f"one hash reached two endpoints: {met_by[value]} and {where} (hash {value:#018x})"
+            )
     return ""
 
 

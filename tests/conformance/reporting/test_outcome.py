@@ -117,3 +117,11 @@ def test_every_view_has_the_same_words(tmp_path: Path) -> None:
     }
     assert {name: words in text for name, text in views.items()} == dict.fromkeys(views, True)
     assert [name for name, text in views.items() if "conforms" in text] == []
+
+
+def test_without_a_baseline_no_failure_is_called_new() -> None:
+    run = msgspec.structs.replace(
+        failing(made.MUST), repeat="./xdspec run some --seed 1 --no-baseline"
+    )
+    said = "does not conform (1 failure, known ones included)"
+    assert in_one_line(run, said_of(run)) == said
