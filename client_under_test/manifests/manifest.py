@@ -226,7 +226,7 @@ class Backoff(_Table, frozen=True, kw_only=True):
     longest: _Seconds
     """The longest backoff without its jitter, in seconds."""
     jitter: Annotated[float, msgspec.Meta(ge=0, lt=1)]
-    """The largest difference between a backoff and its nominal length, as a share of that length."""
+    """The largest difference of a backoff from its nominal length, as a share of that length."""
     compounds: bool = False
     """True if the next backoff is a multiple of this one with its jitter."""
 
