@@ -113,7 +113,9 @@ async def test_a_core_file_is_kept_and_named(xdspec: Any) -> None:
     assert (Path(scenario["evidence"]) / name).read_bytes()[:4] == b"\x7fELF"
     assert f"left      files of the client: {name}" in ended.out
     (told,) = {
-        line.split("repeat", 1)[1].strip() for line in ended.out.splitlines() if "repeat" in line
+        line.split("repeat ", 1)[1].strip()
+        for line in ended.out.splitlines()
+        if line.strip().startswith("repeat ")
     }
     assert "--wrap" in told
     assert recorded(scenario)["repeat"] == told
