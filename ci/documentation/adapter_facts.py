@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from ci.documentation.markdown import cell, escaped, table
-from client_under_test.doctor.rules import every_check
+from client_under_test.doctor.rules import SECTIONS, every_check
 from client_under_test.manifests import manifest
 from client_under_test.manifests.manifest import Knob, Manifest
 from conformance.explore.course_runner import BACKOFF_KNOBS
@@ -38,37 +38,6 @@ KNOBS: Mapping[str, tuple[str, str]] = {
     "dns_min_interval_ms": ("the shortest time between two resolutions of a name", "milliseconds"),
 }
 """What each knob sets, and its unit."""
-
-SECTIONS: Mapping[str, str] = {
-    "hello": "Requests and answers",
-    "not-a-request": "Requests and answers",
-    "unknown-request": "Requests and answers",
-    "open-channel": "Requests and answers",
-    "unknown-channel": "Requests and answers",
-    "close": "Requests and answers",
-    "channels": "Requests and answers",
-    "unary": "Calls",
-    "metadata": "Calls",
-    "unknown-method": "Calls",
-    "statuses": "Calls",
-    "deadline": "Calls",
-    "fail-fast": "Calls",
-    "wait-for-ready": "Calls",
-    "kept-open": "Calls",
-    "all-at-once": "Order and overlap",
-    "concurrency": "Order and overlap",
-    "pace": "Order and overlap",
-    "cancel": "Order and overlap",
-    "watch": "States",
-    "connect": "States",
-    "custom-policy": "Custom policies",
-    "own-bootstrap": "One process for several scenarios",
-    "long-line": "The process",
-    "host-names": "Names",
-    "name-server": "Names",
-    "end": "The process",
-}
-"""The section of the contract that has each rule of the doctor."""
 
 OPTIONAL = {"host-names", "name-server"}
 """Rules that cost an adapter scenarios if it does not follow them, and nothing else."""

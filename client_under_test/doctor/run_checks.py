@@ -26,7 +26,7 @@ from client_under_test.doctor.adapter_under_check import AdapterUnderCheck
 from client_under_test.doctor.backend import Backend
 from client_under_test.doctor.check import HELLO, Check, Finding, Verdict
 from client_under_test.doctor.requirements import MissingCapability, NotApplicable, Violation
-from client_under_test.doctor.rules import checks_for
+from client_under_test.doctor.rules import SECTIONS, checks_for
 from client_under_test.environments import Prepared
 
 _ASKED: Final = f'{{"type": "hello", "id": 0, "contract": {NEWEST}}}'
@@ -153,6 +153,7 @@ def _lines(finding: Finding) -> Iterator[str]:
         yield f"{'':26}{mark}{finding.seen}".replace("\n", f"\n{'':28}")
     if finding.verdict == "wrong":
         yield f"{'':26}do:  {finding.advice}"
+        yield f"{'':26}see: contract.md, {SECTIONS[finding.check]}"
 
 
 def _last_lines(name: str, findings: Sequence[Finding]) -> Iterator[str]:

@@ -196,7 +196,7 @@ def serve(scenario: str, **options: Any) -> int:
 @cloup.argument("client")
 @with_options(EXPLORE)
 def explore(client: str, **options: Any) -> int:
-    """Search for courses in which a client fails.
+    """Search for failures with random updates and faults.
 
     A course is a random sequence of updates, faults and requests. Judges compare what the client
     does with every result that a conforming client may show. A failing course is repeated, shrunk
@@ -418,7 +418,7 @@ def _also_called(command: click.Command, name: str) -> click.Command:
 
 
 main.section("Run", run, explore, gate, serve)
-main.section("Explore", list_things, explain)
+main.section("Look up", list_things, explain)
 main.section("Adapters", doctor, new_client)
 main.section(
     "Reports",

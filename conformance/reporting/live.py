@@ -80,7 +80,8 @@ class Live(Progress):
         self._what = "scenarios run"
         self._done = 0
         """Scenarios that have run, of those of this phase."""
-        self._failed = 0
+        self._failed = set[str]()
+        """Scenarios that failed as no baseline knows, unless they passed when they ran again."""
         self._count: int | None = None
         """Scenarios of this phase."""
         self._planned = 0
@@ -109,7 +110,9 @@ class Live(Progress):
         known = self._is_known(record)
         # What fails in a shared process runs again before it is reported.
         is_new = verdict in BAD and not known and not record.shared_process
-        self._failed += is_new
+        self._failed.discard(record.scenario)
+        if is_new:
+            self._failed.add(record.scenario)
         self._bar.update(self._task, advance=1, failed=self._failures)
         if self._quiet:
             return
@@ -117,9 +120,9 @@ class Live(Progress):
         first = self._causes.setdefault(cause, record.scenario) if cause else record.scenario
         # The report decides which of them fails: until then only the first is named.
         is_news = is_new and first == record.scenario
-        if self._verbose or (is_news and self._failed <= SHOWN):
+        if self._verbose or (is_news and len(self._failed) <= SHOWN):
             self._name(record, first, known=known)
-        elif is_news and self._failed == SHOWN + 1:
+        elif is_news and len(self._failed) == SHOWN + 1:
             self._print("          further failures are in the report at the end")
         if not (self._verbose or self._console.is_terminal) and self._is_step:
             self._print(f"{self._place}  {self._progress}")
@@ -145,7 +148,7 @@ class Live(Progress):
 
     @property
     def _failures(self) -> str:
-        return f"{self._failed} failed" if self._failed else ""
+        return f"{len(self._failed)} failed" if self._failed else ""
 
     @property
     def _is_step(self) -> bool:

@@ -15,6 +15,7 @@ from conformance.reporting.report import (
     NotRun,
     Report,
     Run,
+    repeat_of,
     require_clauses,
     said_of,
 )
@@ -91,6 +92,8 @@ def markdown_lines(reports: Iterable[Report], catalogue: Catalogue) -> Iterator[
 def _of_run(run: Run, catalogue: Catalogue, seed: int) -> Iterator[str]:
     yield from (f"### {escaped(str(run.client))}: {_verdict(run)}", "")
     counts = ", ".join(f"{count} {verdict}" for verdict, count in run.totals.items() if count)
+    if counts:
+        counts = f"{counted(sum(run.totals.values()), 'clause')}: {counts}"
     scenarios = f"{counted(len(run.scenarios), 'scenario')} in {run.wall_seconds:.0f} s"
     yield from (f"{counts or 'Nothing ran'}; {scenarios}, seed {seed}.", "")
     if judged := str(run.identity):
@@ -105,8 +108,8 @@ def _of_run(run: Run, catalogue: Catalogue, seed: int) -> Iterator[str]:
         for row in news:
             title = f"**{escaped(row.title)}**" if row.is_fatal else escaped(row.title)
             yield f"| {title} | {escaped(row.words)} | {_named(row.scenarios)} |"
-        first = code(f"--seed {seed} --scenario {shlex.quote(news[0].scenarios[0])}")
-        yield from ("", f"To repeat one, add {first}.", "")
+        repeat = f"{repeat_of(run, seed)} --scenario {shlex.quote(news[0].scenarios[0])}"
+        yield from ("", f"To repeat the first one: {code(repeat)}", "")
     for words in (*run.surprises, *run.endings, *run.troubles):
         yield f"- {escaped(words)}"
     if run.known:

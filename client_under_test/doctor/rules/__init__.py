@@ -1,6 +1,6 @@
 """The rules of the contract, by subject, each with the check that looks at it."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from client_under_test.contract.messages import NEW_IN_2, Capability
@@ -32,6 +32,38 @@ _ALL: Final[tuple[Check, ...]] = (
     *host_names.CHECKS,
     *lifetime.CHECKS,
 )
+
+
+SECTIONS: Final[Mapping[str, str]] = {
+    "hello": "Requests and answers",
+    "not-a-request": "Requests and answers",
+    "unknown-request": "Requests and answers",
+    "open-channel": "Requests and answers",
+    "unknown-channel": "Requests and answers",
+    "close": "Requests and answers",
+    "channels": "Requests and answers",
+    "unary": "Calls",
+    "metadata": "Calls",
+    "unknown-method": "Calls",
+    "statuses": "Calls",
+    "deadline": "Calls",
+    "fail-fast": "Calls",
+    "wait-for-ready": "Calls",
+    "kept-open": "Calls",
+    "all-at-once": "Order and overlap",
+    "concurrency": "Order and overlap",
+    "pace": "Order and overlap",
+    "cancel": "Order and overlap",
+    "watch": "States",
+    "connect": "States",
+    "custom-policy": "Custom policies",
+    "own-bootstrap": "One process for several scenarios",
+    "long-line": "The process",
+    "host-names": "Names",
+    "name-server": "Names",
+    "end": "The process",
+}
+"""The section of the contract that has each rule of the doctor."""
 
 
 def every_check() -> tuple[Check, ...]:

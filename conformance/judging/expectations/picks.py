@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Literal
 
 from conformance.judging.expectations.connections import attempts_of, attempts_text
@@ -19,6 +20,11 @@ from conformance.spec.oracles.picker import PickerEdition, State, pick
 
 STATUS = {"queue": "DEADLINE_EXCEEDED", "fail": "UNAVAILABLE"}
 """How a request that waits, or fails, ends: its deadline tells that it waited."""
+
+
+def walk_text(walk: Sequence[tuple[str, State]]) -> str:
+    """Return the endpoints in the order in which a call reaches them, with their states."""
+    return ", then ".join(f"{address} ({state})" for address, state in walk)
 
 
 class Picks(OutcomesCanBeLate, frozen=True, tag="picks", kw_only=True):
@@ -39,7 +45,7 @@ class Picks(OutcomesCanBeLate, frozen=True, tag="picks", kw_only=True):
         """Weigh calls."""
         calls = calls_of(seen)
         picked = pick([state for _, state in self.walk], self.edition)
-        walk = ", ".join(f"{address} {state}" for address, state in self.walk)
+        walk = walk_text(self.walk)
         if picked.endpoint is not None:
             address, _ = self.walk[picked.endpoint]
             wanted = f"every call served by {address}"
@@ -52,7 +58,7 @@ class Picks(OutcomesCanBeLate, frozen=True, tag="picks", kw_only=True):
             holds = set(ends) == {status} and not any(call.endpoint for call in calls)
         return Finding(
             holds,
-            f"{wanted}: its order on the ring is {walk}",
+            f"{wanted}, since its order on the ring is {walk}",
             tally(calls),
             f"the picker rules of {self.edition}",
         )
@@ -75,11 +81,11 @@ class Connects(TimeDependent, frozen=True, tag="connects", kw_only=True):
         told = {self.walk[index][0] for index in picked.connects}
         idle = [address for address, state in self.walk if state == "IDLE"]
         wanted = [f"{address} {'' if address in told else 'not '}tried" for address in idle]
-        walk = ", ".join(f"{address} {state}" for address, state in self.walk)
+        walk = walk_text(self.walk)
         tried = {attempt.address for attempt in attempts_of(seen)}
         return Finding(
             all((address in tried) == (address in told) for address in idle),
-            f"{', '.join(wanted)}: on the walk of the call are {walk}",
+            f"{', '.join(wanted)}, since the order of the call on the ring is {walk}",
             attempts_text(seen),
             f"the picker rules of {self.edition}",
         )

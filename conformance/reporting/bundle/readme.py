@@ -57,7 +57,7 @@ SHOWN = 40
 
 REASONS = {
     "deviates": "the client does otherwise",
-    "edition": "the client does as another revision of the text has it than the one it claims",
+    "edition": "the client follows another edition of the text than the one that it declares",
     "crashed": "the client died",
     "exited": "the client exited on its own",
     "hung": "the client did not go on",
@@ -92,9 +92,9 @@ def _head(case: Case, catalogue: Catalogue) -> Iterator[str]:
     yield f"# {escaped(str(case.client))}: {escaped('; '.join(titles))}"
     yield ""
     yield (
-        "Seen from outside: the client was given a bootstrap with one xDS server on loopback, made "
-        "calls to real gRPC backends, and what reached them was compared with what the "
-        "specification asks for."
+        "The client received a bootstrap with one xDS server on loopback, and made calls to real "
+        "gRPC backends. The suite compared what the client sent to the xDS server and to the "
+        "backends with what the specification requires."
     )
 
 
@@ -105,11 +105,11 @@ def _failure(decision: Decision, case: Case, catalogue: Catalogue) -> Iterator[s
     where = f"[gRFC {clause.document}]({text})" if text else f"gRFC {clause.document}"
     yield from ("", f"## {escaped(clause.title)} ({decision.clause})", "")
     yield (
-        f"**The specification** ({where}, section “{clause.section}”, {clause.strength.value}; as "
-        f"the suite words it): {escaped(clause.worded(edition))}"
+        f"**Rule** ({where}, section “{clause.section}”, {clause.strength.value}; summarized): "
+        f"{escaped(clause.worded(edition))}"
     )
     if clause.basis:
-        yield f"**Basis** of this strength: {escaped(clause.basis)}"
+        yield f"**Basis**: {escaped(clause.basis)}"
     why = (
         REASONS.get(decision.reason.value, decision.reason.value)
         if decision.reason
@@ -125,10 +125,10 @@ def _failure(decision: Decision, case: Case, catalogue: Catalogue) -> Iterator[s
         if entry.knows(case.folder.record.scenario, decision):
             yield from (
                 "",
-                f"**What is known of it**: {escaped(entry.seen)} {escaped(entry.explanation)}",
+                f"**Known**: {escaped(entry.seen)} {escaped(entry.explanation)}",
             )
             if entry.sometimes:
-                yield f"It does not come in every run: {escaped(entry.sometimes)}."
+                yield f"It does not happen in every run: {escaped(entry.sometimes)}."
             if entry.issue:
                 yield f"See also {link(entry.issue)}"
 
@@ -140,9 +140,9 @@ def _served(case: Case, served: Sequence[str]) -> Iterator[str]:
     )
     yield ""
     yield (
-        "`resources/` has every discovery response that brought something new, in the order of "
-        "the numbers, as protojson (a resource whose bytes say more than JSON can is in base64)"
-        + (", and `bootstrap.json` what the client was started with." if case.bootstrap else ".")
+        "`resources/` has the discovery responses with new resources, numbered in their order, as "
+        "protojson. A resource that JSON cannot express is in base64."
+        + (" `bootstrap.json` is the bootstrap of the client." if case.bootstrap else "")
     )
     if len(served) <= SHOWN:
         yield from ("", *(f"- {code(text)}" for text in served))
@@ -151,12 +151,12 @@ def _served(case: Case, served: Sequence[str]) -> Iterator[str]:
 def _happened(told: Sequence[Phase]) -> Iterator[str]:
     yield from ("", "## What happened", "")
     yield (
-        "In seconds since the scenario began. Each endpoint has a *gate*, a socket before its "
-        "backend that serves, closes or stalls connections and sees every attempt to connect. "
-        "Each call is listed in the phase in which it ended."
+        "Times are in seconds since the scenario began. Each endpoint has a *gate*: a proxy that "
+        "forwards, closes or holds connections to the backend, and records every attempt. Each "
+        "call is listed in the phase in which it ended."
     )
     yield from ("", *fenced("\n".join(words for words, _ in in_words(told))))
-    yield from ("", "`timeline.txt` has more of it, call by call.")
+    yield from ("", "`timeline.txt` lists every call.")
 
 
 def _versions(case: Case) -> Iterator[str]:
@@ -168,31 +168,30 @@ def _versions(case: Case) -> Iterator[str]:
     on = f"{machine.system} {machine.release}, {machine.architecture}, {machine.cores} cores"
     yield f"- {escaped(on)}"
     follows = escaped(", ".join(case.folder.record.client.follows))
-    yield f"- revisions of the texts that the client is held to: {follows}"
+    yield f"- editions that the client declares: {follows}"
 
 
 def _again(case: Case) -> Iterator[str]:
-    yield from ("", "## Seeing it again", "")
+    yield from ("", "## How to repeat it", "")
     yield (
-        f"With {escaped(case.suite)} installed (a Python package, which brings the control plane "
-        "and the backends), in this folder:"
+        f"Install {escaped(case.suite)}, a Python package with the control plane and the "
+        "backends. Then run in this folder:"
     )
     named = "" if case.is_built_in else " PATH/TO/ITS/ADAPTER"
     yield from ("", *fenced(f"xdspec replay .{named}", "sh"), "")
     yield (
-        "It runs this one scenario against the client, with the same random numbers, and says "
-        "whether the same clauses fail for the same reason. Ports may differ, so the suite "
-        "computes rings again, and header values that must hash to one endpoint: it plays the "
-        "scenario, not the recorded bytes. To try another version or a fixed client, name it or "
-        "the folder of an adapter after the dot, as in "
+        "The command runs this scenario against the client, with the same random numbers, and "
+        "prints whether the same clauses fail for the same reason. Ports may differ, so the suite "
+        "computes rings and header values again. To try another version or a fixed client, name "
+        "it, or the folder of its adapter, after the dot: "
         f"{code(f'xdspec replay . {case.client.name}@VERSION')}."
     )
     yield (
-        "`xdspec replay` shows what it will run, asks first, and runs nothing of this folder. "
-        "`replay.py` does the same, but is a program: read it first if a stranger sent it."
+        "`xdspec replay` prints what it will run, asks first, and runs no program of this folder. "
+        "`replay.py` does the same, but it is a program: read it first if a stranger sent it."
     )
     if case.folder.record.fast:
         yield "The client's timers were shortened where it has a knob for that (`--fast`)."
     if case.client.told:
         yield f"The client's settings were {code(case.client.told)}; pass them with `--env`."
-    yield "What the client was given by `--env` is not recorded; give it again where it matters."
+    yield "Values of `--env` are not recorded: pass them again if they matter."

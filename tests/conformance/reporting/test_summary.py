@@ -50,14 +50,14 @@ def test_the_page_of_a_run() -> None:
     assert [*markdown_lines([report(RUN, not_run=(MISSING,))], load())] == [
         f"### one 1.2.3: {OTHERS[Exit.SUITE_TROUBLE]}, and {fails}",
         "",
-        "2 fail, 1 error, 1 pass; 4 scenarios in 12 s, seed 1.",
+        "4 clauses: 2 fail, 1 error, 1 pass; 4 scenarios in 12 s, seed 1.",
         "",
         "| | observed | scenarios |",
         "|---|---|---|",
         rf"| **{six}** | fail (deviates): 17 \| 3 100 %; expected: 20 | `ring.some[1]` |",
         f"| **{eight}** | error (timing): a late machine | `ring.some[2]` |",
         "",
-        "To repeat one, add `--seed 1 --scenario 'ring.some[1]'`.",
+        "To repeat the first one: `xdspec run one@1.2.3 --seed 1 --scenario 'ring.some[1]'`",
         "",
         f"- {escaped(RUN.surprises[0])}",
         "",
@@ -87,7 +87,7 @@ def test_a_run_of_which_everything_is_well() -> None:
     assert [*markdown_lines([report(well)], load())] == [
         "### one 1.2.3: conforms",
         "",
-        "1 pass; 1 scenario in 12 s, seed 1.",
+        "1 clause: 1 pass; 1 scenario in 12 s, seed 1.",
         "",
         "",
     ]
