@@ -22,6 +22,17 @@ QUICK = 30.0
 """Scenarios of `gate --quick`, in recorded seconds on two cores, for each side. With the build and
 with the scenarios that run again, a change of grpc-go is judged within a minute."""
 
+EACH = 0.12
+"""Of two cores, what a scenario with a process of grpc-go costs at least: 0.25 s of processor time,
+measured between runs of 5 and of 45 short scenarios, with other work beside them."""
+
+REPEATS = 45.0
+"""Scenarios of `gate` that run again, on both sides together, by the time that they took before. A
+defect that breaks many clauses would repeat for longer than all scenarios took."""
+
+QUICK_REPEATS = 12.0
+"""The same with `--quick`."""
+
 PATIENCE = 3.0
 """Until the command prints what it is waiting for."""
 

@@ -200,7 +200,7 @@ def _reused(place: Path, client: Client, version: str, tree: str) -> Built:
     record = _record_of(place)
     assert record is not None, "the record was just read, and no other process removes it"
     made_once(place, lambda _: None, _build_cache(client))
-    age = _words_of(time.time() - record.made)
+    age = in_words(time.time() - record.made)
     note = f"reusing the build of {client.name} {version} that was made {age} ago"
     return Built(
         folder=place,
@@ -210,7 +210,8 @@ def _reused(place: Path, client: Client, version: str, tree: str) -> Built:
     )
 
 
-def _words_of(seconds: float) -> str:
+def in_words(seconds: float) -> str:
+    """Return an age as people say it."""
     for length, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= length:
             return f"{seconds / length:.0f} {unit}"

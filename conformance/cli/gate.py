@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -15,24 +14,27 @@ from rich.console import Console
 from client_under_test import Client, Prepared
 from client_under_test.contract.exceptions import UnfitSource
 from client_under_test.environments import commits
+from client_under_test.environments.builds import in_words
 from client_under_test.environments.identity import SHORT
-from client_under_test.environments.places import cache
 from client_under_test.manifests.version_ranges import is_version
+from conformance import timing
+from conformance.cli import base_cache
+from conformance.cli.base_cache import KeptBase
 from conformance.cli.failures import Failure, client_trouble, require_machine
 from conformance.cli.invocation import conditions, running_options, suite_variables
 from conformance.cli.lookup import found_client, from_source
 from conformance.cli.option_values import absolute
+from conformance.cli.repetition import Repetition
 from conformance.cli.run_clients import baselines
 from conformance.cli.session import RunOptions, Session
-from conformance.judging.verdicts import Verdict
+from conformance.judging.evidence import Record
 from conformance.reporting import gate as gates
-from conformance.reporting import gate_texts, report
-from conformance.reporting.baseline import Entry
-from conformance.reporting.gate import Gate, Shown
+from conformance.reporting import gate_texts, repeats, report
+from conformance.reporting.gate import Gate
+from conformance.reporting.outcome import counted
 from conformance.reporting.provenance import suite
 from conformance.reporting.report import BadReport, Exit, Report, Run, shown_command
-from conformance.reporting.stdout import Screen, echo
-from conformance.runner import files
+from conformance.reporting.stdout import echo
 from conformance.runner.collection import scenarios
 from conformance.runner.interruption import last_words
 from conformance.runner.jobs import default_jobs
@@ -41,11 +43,6 @@ from conformance.runner.selection import is_selected
 from conformance.runner.sharding import recorded
 from conformance.spec.catalogue import Catalogue
 
-FOLDER: Final = "gate"
-"""Where runs of bases are kept, in the cache."""
-
-KEPT: Final = 32
-"""Runs that are kept."""
 REPORT: Final = ".json"
 """Ends the name of a report; another file may be a package."""
 
@@ -100,19 +97,30 @@ def gate(
         [side for side in (head, base.client) if side], catalogue, options.scenario_patterns, None
     )
     require_machine(options.jobs or default_jobs())
-    session = Session(options, catalogue, screen, entries, several=True, conclude=lambda *_: None)
-    both = Both(session, options, catalogue, screen, entries)
+    session = Session(
+        options,
+        catalogue,
+        screen,
+        entries,
+        several=True,
+        conclude=lambda *_: None,
+        shows_totals=False,
+    )
+    both = Both(session, options, catalogue, screen, is_quick=wish.quick)
     with last_words(session.break_off):
         found = both.compare(head, base, wish.base, left_out)
     if isinstance(found, Exit):
         return found
-    compared, run = found
+    compared, after = found
     if wish.json_path:
         gate_texts.write_json(compared, wish.json_path)
     if wish.junit_path:
-        gate_texts.write_junit(compared, run, catalogue, run.repeat, wish.junit_path)
-    text = gate_texts.markdown if wish.markdown else gate_texts.lines
-    for line in text(compared, run, catalogue, run.repeat):
+        gate_texts.write_junit(compared, after, catalogue, after.repeat, wish.junit_path)
+    if wish.markdown:
+        text = gate_texts.markdown(compared, after, catalogue, after.repeat)
+    else:
+        text = gate_texts.lines(compared, after, catalogue, after.repeat, verbose=options.verbose)
+    for line in text:
         echo(line)
     return compared.exit
 
@@ -236,23 +244,6 @@ def _quick(options: RunOptions, base: Base) -> Quick:
     return chosen
 
 
-def place_of(client: Prepared, options: RunOptions) -> Path | None:
-    """Return where the run of a base is kept; None if it is not known to be the same later."""
-    if options.environment or options.wrap:
-        return None
-    here, identity = suite(), client.identity
-    if not identity.tree and identity.is_adapter:
-        return None
-    about = (
-        (here.version, here.content),
-        (client.client.name, client.client.variant, client.version, identity.tree),
-        (options.selection(), options.fast, options.isolated, options.no_baseline),
-        {name: os.environ[name] for name in sorted(os.environ) if name.startswith("XDSPEC_")},
-    )
-    key = hashlib.sha256(msgspec.json.encode(about)).hexdigest()
-    return cache() / FOLDER / f"{key}.json"
-
-
 class Both:
     """The runs of a change and of its base."""
 
@@ -262,13 +253,14 @@ class Both:
         options: RunOptions,
         catalogue: Catalogue,
         screen: Console,
-        entries: Mapping[Path, tuple[Entry, ...]],
+        *,
+        is_quick: bool,
     ) -> None:
         self._session = session
         self._options = options
         self._catalogue = catalogue
         self._screen = screen
-        self._entries = entries
+        self._is_quick = is_quick
 
     def compare(
         self, head: Client, base: Base, named: str, left_out: tuple[str, ...]
@@ -281,8 +273,11 @@ class Both:
         after = self._run(made)
         if after is None:
             return self._why_not()
-        if (code := report.exit_of(after)) in TROUBLES:
-            return code
+        codes = report.said_of(after)
+        if codes[0] in TROUBLES:
+            self._session.show(made, after, codes)
+            return codes[0]
+        self._say(f"change: {_ran(after)}")
         before = base.recorded or (self._of_base(on_base, after) if on_base else None)
         if before is None:
             return self._why_not()
@@ -290,13 +285,14 @@ class Both:
             scenario.id for scenario in after.scenarios
         }:
             raise Failure(_other_scenarios(named))
-        head_alone, base_alone = self._repeat(before, after, made, on_base)
+        again = Repetition(self._session, self._options, self._screen, made, on_base)
+        self._repeat(before, after, again)
         compared = gates.gate(
             before,
             after,
             self._catalogue,
-            on_base=base_alone,
-            on_head=head_alone,
+            on_base=again.on_base,
+            on_head=again.on_head,
             strict=self._options.strict,
             left_out=left_out,
         )
@@ -304,114 +300,68 @@ class Both:
 
     def _why_not(self) -> Exit:
         for skipped in self._session.made.not_run:
-            self._screen.print(f"{skipped.client}: {skipped.words}", markup=False, highlight=False)
+            self._say(f"{skipped.client}: {skipped.words}")
         return report.code_of(self._session.made, strict=False)
 
-    def _run(self, client: Prepared, names: Sequence[str] = (), of: int = 0) -> Run | None:
-        """Run the selected scenarios, or only the named ones of these; `of` is their number."""
+    def _say(self, words: str) -> None:
+        self._screen.print(words, markup=False, highlight=False, soft_wrap=True)
+
+    def _run(self, client: Prepared, names: Collection[str] = ()) -> Run | None:
+        """Run the selected scenarios, or only the named ones of these."""
         if not self._session.comes_up(client):
             return None
-        if names and len(names) < of:
-            self._screen.print(
-                f"the base runs {len(names)} of {of} scenarios: the change passes the clauses of "
-                "the others",
-                highlight=False,
-            )
-        self._session.run(client, exactly=names)
+        self._session.run(client, exactly=sorted(names))
         run = self._session.made.runs[-1]
         return run if run.complete else None
 
     def _of_base(self, base: Prepared, after: Run) -> Run | None:
-        """Return the run of a base; of scenarios that it need not run, what the change showed."""
+        """Return the run of a base; of scenarios that it need not run, what the change showed.
+
+        What is kept of the base is reused, and what it has to run is kept.
+        """
         known = {entry.clause for entry in self._session.known(base)}
-        names = {*gates.wanted_of_base(after, known)}
-        kept = self._kept(base)
-        there = {scenario.id for scenario in kept.scenarios} if kept else set()
-        if kept is None or not names <= there:
-            # What an earlier change needed runs again too, so that the next one may need nothing.
-            of_now = {scenario.id for scenario in after.scenarios}
-            names |= there & of_now
-            kept = self._run(base, tuple(sorted(names)), len(of_now))
-            if kept is None:
+        wanted = {*gates.wanted_of_base(after, known)}
+        there = {scenario.id for scenario in after.scenarios}
+        place = base_cache.place_of(base, self._options)
+        kept = base_cache.read(place)
+        records = {record.scenario: record for record in (kept.records(there) if kept else ())}
+        new: dict[str, Record] = {}
+        runs: list[Run] = []
+        while missing := wanted - records.keys() - new.keys():
+            ran = self._run(base, missing)
+            if ran is None:
                 return None
-            self._keep(base, kept)
-        elif (place := place_of(base, self._options)) is not None:
-            self._say_kept(kept, place)
-        return gates.completed(kept, after)
+            runs.append(ran)
+            new |= {record.scenario: record for record in self._session.records}
+            if kept and kept.client != next(iter(new.values())).client:
+                records, kept = {}, None  # what is kept was judged by other ring keys
+        if place and not any(run.troubles for run in runs):
+            base_cache.add(place, kept, tuple(new.values()), datetime.now(UTC))
+        words = [_ran(run) for run in runs]
+        reused = wanted - new.keys()
+        if kept and reused:
+            words.append(f"{_reused(kept, reused, alone=not words)} (kept in {place})")
+        others = len(there - wanted)
+        passed = f"; the change passes what the other {others} decide" if others else ""
+        self._say(f"base: {', '.join(words)}{passed}")
+        return gates.completed(self._session.run_of(base, (records | new).values()), after)
 
-    def _repeat(
-        self, before: Run, after: Run, head: Prepared, base: Prepared | None
-    ) -> tuple[list[Shown], list[Shown]]:
-        """Run scenarios that differ again alone on both sides, and unclear ones ten times."""
-        on_head: list[Shown] = []
-        on_base: list[Shown] = []
-        names = gates.suspects(before, after)
-        for number in range(gates.ALONE):
-            if number:
-                names = gates.unclear(before, after, on_base, on_head)
-            if not names:
-                break
-            if number <= 1:
-                count = "1 scenario" if len(names) == 1 else f"{len(names)} scenarios"
-                times = f", {gates.ALONE} times" if number else ""
-                words = f"running {count} again alone on both sides{times}"
-                self._screen.print(words, highlight=False)
-            on_head.append(self._alone(head, names))
-            if base:
-                on_base.append(self._alone(base, names))
-        return on_head, on_base
+    def _repeat(self, before: Run, after: Run, again: Repetition) -> None:
+        """Run scenarios that differ again on both sides, and unclear ones ten times."""
+        seconds = timing.QUICK_REPEATS if self._is_quick else timing.REPEATS
+        budget = seconds * (self._options.jobs or default_jobs())
+        again.run(repeats.to_repeat(before, after, self._catalogue, budget=budget), 1)
+        races = repeats.unclear(before, after, again.on_base, again.on_head)
+        again.run(races, repeats.RUNS - 1)
 
-    def _alone(self, client: Prepared, names: Collection[str]) -> Shown:
-        options = msgspec.structs.replace(
-            self._options,
-            exactly=tuple(names),
-            jobs=1,
-            isolated=True,
-            out=self._options.out / "again",
-            json_path=None,
-            junit_path=None,
-        )
-        hushed = Screen(quiet=True)
-        session = Session(
-            options,
-            self._catalogue,
-            hushed,
-            self._entries,
-            several=True,
-            conclude=lambda *_: None,
-        )
-        session.run(client)
-        return gates.shown(session.made.runs[-1])
 
-    # A base is judged once: after another push, only the change runs.
+def _ran(run: Run) -> str:
+    return f"{counted(len(run.scenarios), 'scenario')} in {run.wall_seconds:.0f} s"
 
-    def _kept(self, client: Prepared) -> Run | None:
-        place = place_of(client, self._options)
-        if place is None or not place.is_file():
-            return None
-        try:
-            made = report.read(place)
-        except BadReport:
-            return None
-        (run,) = made.runs
-        return run
 
-    def _say_kept(self, run: Run, place: Path) -> None:
-        self._screen.print(
-            f"{run.title}: its kept run is reused (delete {shlex.quote(str(place))} to repeat it)",
-            highlight=False,
-            markup=False,
-        )
-
-    def _keep(self, client: Prepared, run: Run) -> None:
-        """Keep the run of a base, unless something in it is doubtful."""
-        place = place_of(client, self._options)
-        if place is None or run.troubles or run.totals.get(Verdict.ERROR):
-            return
-        place.parent.mkdir(parents=True, exist_ok=True)
-        made: Report = msgspec.structs.replace(self._session.made, runs=(run,), not_run=())
-        files.write_json(place, made)
-        for old in sorted(place.parent.glob("*.json"), key=lambda path: path.stat().st_mtime)[
-            :-KEPT
-        ]:
-            old.unlink(missing_ok=True)
+def _reused(kept: KeptBase, names: Collection[str], *, alone: bool) -> str:
+    """Say how many scenarios are reused, and how old the oldest one is."""
+    since = min(datetime.fromisoformat(scenario.at) for scenario in kept.of(names))
+    age = in_words((datetime.now(UTC) - since).total_seconds())
+    what = counted(len(names), "scenario") if alone else f"{len(names)}"
+    return f"{what} reused from {age} ago"

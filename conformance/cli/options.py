@@ -374,6 +374,13 @@ GATE = (
     JUNIT_OPTION,
     option("--markdown", group=OUTPUT, is_flag=True, help="Print Markdown."),
     OUT_OPTION,
+    option(
+        "-v",
+        "--verbose",
+        group=OUTPUT,
+        is_flag=True,
+        help="Describe every broken clause, not one of each kind of failure.",
+    ),
 )
 
 

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,7 @@ from conformance.cli.interactive import InteractiveSession
 from conformance.cli.invocation import Judging, again
 from conformance.cli.sharding import Share, durations_of, given, share
 from conformance.judging import causes
+from conformance.judging.evidence import Record
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import console, junit, report
 from conformance.reporting.baseline import FILE, Entry, applying
@@ -37,7 +38,7 @@ from conformance.reporting.failure_texts import Ignored
 from conformance.reporting.live import Live, patience
 from conformance.reporting.provenance import provenance
 from conformance.reporting.report import ClientId, Exit, NotRun, Report, Run
-from conformance.reporting.shard_report import ShardInputs
+from conformance.reporting.shard_report import ShardInputs, ShardReport
 from conformance.reporting.stdout import Screen, echo
 from conformance.runner import evidence_files
 from conformance.runner.calibration import calibrated, start_and_end
@@ -123,6 +124,7 @@ class Session:
         *,
         several: bool,
         conclude: Callable[[Console, Report], None] | None = None,
+        shows_totals: bool = True,
     ) -> None:
         """Clients of one command.
 
@@ -133,9 +135,11 @@ class Session:
             entries: the known failures, by the folder of a client.
             several: whether more than one client is run.
             conclude: prints the result of all clients at the end; then each gets a short one only.
+            shows_totals: whether each client gets this short one.
         """
         self._several = several
         self._conclude = conclude
+        self._shows_totals = shows_totals
         self._options = options
         self._catalogue = catalogue
         self._screen = screen
@@ -143,6 +147,8 @@ class Session:
         self._origin = provenance(catalogue, options.seed)
         self._runs: list[tuple[Run, tuple[Exit, ...]]] = []
         self._not_run: list[NotRun] = []
+        self.records: tuple[Record, ...] = ()
+        """Those of the last client's run."""
         self._unwritten = ""
         """Why the reports for programs could not be written, the last time."""
         self._write(begins=True)
@@ -225,8 +231,14 @@ class Session:
             self._say(note)
         if self._several and not self._conclude:
             self._screen.print(f"\n{client.name}", style="bold", highlight=False, markup=False)
+        subject = self.target(client)
+        with postponed():  # scenarios handle signals themselves, to report what is done
+            self._run(client, subject, exactly)
+
+    def target(self, client: Prepared) -> Target:
+        """Return a client that is there as the target of scenarios, with its ring keys."""
         with scratch() as folder:
-            subject = calibrated(
+            return calibrated(
                 subject_for(client, environment=self._options.environment),
                 self._catalogue,
                 seed=self._options.seed,
@@ -234,8 +246,6 @@ class Session:
                 out=self._folder(client),
                 meanwhile=partial(patience, self._screen),
             )
-        with postponed():  # scenarios handle signals themselves, to report what is done
-            self._run(client, subject, exactly)
 
     def _run(self, client: Prepared, subject: Target, exactly: Sequence[str]) -> None:
         entries = [entry for entry in self.known(client) if not entry.is_over(self._today)]
@@ -315,30 +325,54 @@ class Session:
     def _judge(
         self, subject: Target, ran: Ran, own: Share | None, *, interrupted: bool = False
     ) -> None:
-        options, client = self._options, subject.prepared
-        folder, entries = self._folder(client), self.known(client)
-        made = build_run(
+        options, client, self.records = self._options, subject.prepared, ran.records
+        folder = self._folder(client)
+        made = self.run_of(
+            client,
             ran.records,
-            self._catalogue,
-            client=ClientId(client.client.name, client.version, client.client.variant, client.told),
-            follows=client.editions,
             wall_seconds=ran.wall_seconds,
             complete=ran.complete and not interrupted,
-            entries=entries,
-            today=self._today,
             troubles=tuple(in_a_line(trouble, folder / TROUBLE) for trouble in ran.troubles),
-            repeat=self._again(client),
-            identity=client.identity,
-            part=own.part(ran.records, entries, self._given()) if own else None,
+            part=own.part(ran.records, self.known(client), self._given()) if own else None,
         )
         codes = report.said_of(made, strict=options.strict)
         if interrupted and codes[0] is not Exit.INTERRUPTED:
             codes = (Exit.INTERRUPTED, *codes)
         self._runs.append((made, codes))
         self._write()  # first, in case the user interrupts what follows
-        if self._conclude:
+        if not self._conclude:
+            self.show(client, made, codes)
+        elif self._shows_totals or interrupted:
             console.show_total(self._screen, made, codes, strict=options.strict)
-            return
+
+    def run_of(
+        self,
+        client: Prepared,
+        records: Iterable[Record],
+        *,
+        wall_seconds: float = 0.0,
+        complete: bool = True,
+        troubles: tuple[str, ...] = (),
+        part: ShardReport | None = None,
+    ) -> Run:
+        """Judge the records of a client together; `build_run` describes the arguments."""
+        return build_run(
+            records,
+            self._catalogue,
+            client=ClientId(client.client.name, client.version, client.client.variant, client.told),
+            follows=client.editions,
+            wall_seconds=wall_seconds,
+            complete=complete,
+            entries=self.known(client),
+            today=self._today,
+            troubles=troubles,
+            repeat=self._again(client),
+            identity=client.identity,
+            part=part,
+        )
+
+    def show(self, client: Prepared, made: Run, codes: Sequence[Exit]) -> None:
+        """Print the whole report of a client's run; these exit codes apply to it."""
         console.show(
             self._screen,
             made,
@@ -347,8 +381,8 @@ class Session:
             repeat=self._again(client),
             issues=client.client.manifest.issues,
             brief=self._several,
-            strict=options.strict,
-            verbose=options.verbose,
+            strict=self._options.strict,
+            verbose=self._options.verbose,
             ignored=self._ignored(client),
         )
 

@@ -114,13 +114,14 @@ def declaration_of(item: pytest.Item) -> Declaration:
     )
 
 
-MUTANT_MARK = "mutant:"
-"""Begins the id of a parameter that is a mutant, which is no part of a scenario's id."""
+TARGET_MARK = "target:"
+"""Begins the id of a parameter that is a mutant, or one of several clients. It is no part of a
+scenario's id."""
 
 
 def scenario_id(item: Any) -> str:
     """``hash_policy.random[absent]``: the module, the function and the row of its table."""
-    name = re.sub(rf"{MUTANT_MARK}[\w.]*", "", item.name.removeprefix("test_"))
+    name = re.sub(rf"{TARGET_MARK}[\w.]*", "", item.name.removeprefix("test_"))
     name = name.replace("[-", "[").replace("-]", "]").removesuffix("[]")
     return f"{item.path.stem}.{name}"
 

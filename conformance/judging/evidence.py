@@ -80,6 +80,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     client: JudgedClient
     mutant: str = ""
     """The id of the mutant of the reference client, if the client is one."""
+    side: str = ""
+    """Which of several clients it is, if one run compares several."""
     seed: int
     fast: bool = False
     """True if timers were shortened as far as the client has knobs for them."""

@@ -69,7 +69,7 @@ def by_clause(clauses: Mapping[str, ClauseResult]) -> dict[str, ClauseSummary]:
             reason=clause.reason,
             edition=clause.edition,
             editions=_followed(clause.reason, clause.verdict, clause.editions_consistent),
-            choices=_choices(clause.seen) if clause.verdict is Verdict.SEEN else (),
+            choices=choices_in(clause.seen) if clause.verdict is Verdict.SEEN else (),
             expected=clause.expected,
         )
         for name, clause in clauses.items()
@@ -90,7 +90,7 @@ def by_scenario(scenarios: Iterable[Scenario]) -> dict[str, dict[str, ClauseSumm
                     reason=worst.reason,
                     edition=worst.edition,
                     editions=_followed(worst.reason, verdict, worst.editions_consistent),
-                    choices=_choices(worst.choices) if verdict is Verdict.SEEN else (),
+                    choices=choices_in(worst.choices) if verdict is Verdict.SEEN else (),
                     expected=worst.expected,
                 )
             found.setdefault(clause, {})[scenario.id] = told
@@ -104,7 +104,7 @@ def _followed(
     return tuple(consistent or ()) if follows_another else ()
 
 
-def _choices(seen: Iterable[str]) -> tuple[str, ...]:
+def choices_in(seen: Iterable[str]) -> tuple[str, ...]:
     """Return the observed choices, sorted; texts of unseen choices differ in ports and times."""
     return tuple(sorted({UNSEEN if text.startswith(UNSEEN) else _current(text) for text in seen}))
 

@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from typing import Final, Literal
+from typing import Literal
 
 import msgspec
 
-from conformance.judging.verdicts import BAD, PRECEDENCE, ClauseResult, Reason, Verdict
-from conformance.reporting.clause_summary import ClauseSummary, Kind, by_scenario
-from conformance.reporting.diff import ClauseDifference, clause_differences
+from conformance.judging.verdicts import BAD, PRECEDENCE, Reason, Verdict
+from conformance.reporting.clause_summary import ClauseSummary, Kind
+from conformance.reporting.diff import ClauseDifference, Difference
+from conformance.reporting.gate_differences import (
+    choices_made,
+    differences,
+    is_stated,
+    scenarios_of,
+    varies,
+)
 from conformance.reporting.outcome import counted
 from conformance.reporting.rates import BY_CHANCE, Rate, p_value
+from conformance.reporting.repeats import Shown, rates_of
 from conformance.reporting.report import Exit, Run, is_fatal
 from conformance.spec.catalogue import Catalogue, Strength
 
-ALONE: Final = 10
-"""Runs of each side, once a scenario has not shown again alone what it showed before."""
-
-REPEATED: Final = 12
-"""Scenarios that are repeated at most: a defect that breaks more breaks these as well."""
-
-NAMED: Final = 12
-"""Clauses and scenarios that a line names."""
-
-PLURAL: Final = 2
-
-Shown = Mapping[str, Mapping[str, ClauseSummary]]
-"""What one run showed, by scenario and clause."""
+PLURAL = 2
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,10 +37,17 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     kind: Kind
     was: ClauseSummary | None
     now: ClauseSummary | None
+    """If the whole runs show the same, both are of the first of the scenarios."""
     scenarios: tuple[str, ...]
     """Those that differ, that which was repeated first."""
+    is_within: bool = False
+    """True if the whole runs show the same, and only scenarios differ."""
+    is_stated: bool = False
+    """True if the text leaves the choice, and the change makes another than the manifest states."""
+    evidence: tuple[str, ...] = ()
+    """The folders with the evidence of the change, of scenarios that failed."""
     head: Rate = Rate(0, 0)
-    """How often the change showed the difference in runs alone; 0 of 0 if none was repeated."""
+    """How often the change showed the difference again; 0 of 0 if it was not repeated."""
     base: Rate = Rate(0, 0)
     """How often the base did."""
     chance: float | None = None
@@ -62,14 +64,50 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
             return self.varies
         return self.chance > BY_CHANCE
 
+    @property
+    def is_repeated(self) -> bool:
+        """Return whether the change ran again to show the difference."""
+        return self.head.runs > 0
+
     def __str__(self) -> str:
-        words = f"{self.was or 'not judged'} → {self.now or 'not judged'}"
-        if not self.head.runs:
-            return words
-        words += f"; repeated alone: in {self.head}"
-        if self.base.runs:
-            words += f", on the base in {self.base}"
+        words = self._difference + self._again
         return words if self.chance is None else f"{words} (p = {self.chance:.2g})"
+
+    @property
+    def _difference(self) -> str:
+        editions = {told.edition for told in (self.was, self.now) if told and told.edition}
+        is_about_editions = len(editions) > 1 or _follows_another(self.now)
+        sides = (_side(told, with_edition=is_about_editions) for told in (self.was, self.now))
+        where = f"in {self.scenarios[0]}: " if self.is_within and self.scenarios else ""
+        return where + " → ".join(sides)
+
+    @property
+    def _again(self) -> str:
+        if not self.is_repeated:
+            return "" if self.varies else "; not repeated"
+        on_base = f", on the base in {self.base}" if self.base.runs else ""
+        return f"; again in {self.head} {'run' if self.head.runs == 1 else 'runs'}{on_base}"
+
+
+def _follows_another(told: ClauseSummary | None) -> bool:
+    """Return whether a clause fails as another edition has it."""
+    return told is not None and bool(told.editions)
+
+
+def _side(told: ClauseSummary | None, *, with_edition: bool) -> str:
+    """Return what one side showed of a clause: its verdict, or the choices that the text leaves."""
+    if told is None:
+        return "not judged"
+    is_choice = bool(told.choices)
+    words = ", ".join(told.choices) if is_choice else told.verdict.value
+    about = []
+    if told.editions:
+        about.append(f"fits {', '.join(told.editions)}")
+    elif told.reason and not is_choice:
+        about.append(told.reason.value)
+    if with_edition and told.edition:
+        about.append(f"judged by {told.edition}")
+    return f"{words} ({', '.join(about)})" if about else words
 
 
 class Gate(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,9 +137,21 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     def broken(self) -> tuple[Change, ...]:
         """Return what the change breaks."""
         return tuple(
-            change
-            for change in self.of(Kind.BROKEN, Kind.GONE, Kind.NEW)
-            if change.kind is Kind.BROKEN or change.is_fatal
+            change for change in self.of(*Kind) if change.kind is Kind.BROKEN or change.is_fatal
+        )
+
+    @property
+    def stated(self) -> tuple[Change, ...]:
+        """Return the free choices that differ from the manifest, as far as they break nothing."""
+        return tuple(
+            change for change in self.of(Kind.CHANGED) if change.is_stated and not change.is_fatal
+        )
+
+    @property
+    def unrepeated(self) -> tuple[Change, ...]:
+        """Return what counts although nothing ran again to show it once more."""
+        return tuple(
+            change for change in self.changes if not (change.is_repeated or change.is_luck)
         )
 
     @property
@@ -125,13 +175,17 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
         if self.exit is Exit.NOTHING_RAN:
             return "no clause was judged"
         if not self.broken:
-            return "this change breaks nothing"
+            return f"this change breaks nothing{self._choices}"
         words = f"this change breaks {counted(len(self.broken), 'clause')}"
-        if fatal == len(self.broken):
-            return words
-        return (
-            f"{words}, of which {fatal or 'none'} {'fails' if fatal < PLURAL else 'fail'} the gate"
-        )
+        if fatal != len(self.broken):
+            fails = "fails" if fatal < PLURAL else "fail"
+            words += f", of which {fatal or 'none'} {fails} the gate"
+        return f"{words}{self._choices}"
+
+    @property
+    def _choices(self) -> str:
+        count = len(self.stated)
+        return f"; it changes {counted(count, 'choice')} that client.toml states" if count else ""
 
 
 def wanted_of_base(head: Run, known: AbstractSet[str] = frozenset()) -> tuple[str, ...]:
@@ -181,53 +235,6 @@ def completed(base: Run, head: Run) -> Run:
     )
 
 
-def suspects(base: Run, head: Run) -> tuple[str, ...]:
-    """Return the scenarios to run again alone: for each clause that differs the shortest.
-
-    Failures come first, and no more than `REPEATED` are chosen. If one run shows several choices of
-    a client, and the other run shows some of them, another run would not tell more.
-    """
-    return tuple(
-        dict.fromkeys(
-            names[0]
-            for differs in _differences(base, head)
-            if not _varies(differs) and (names := _of(differs, head))
-        )
-    )[:REPEATED]
-
-
-def _varies(differs: ClauseDifference) -> bool:
-    """Return whether each scenario that differs showed some choice on both sides."""
-    return bool(differs.scenarios) and all(
-        told.old and told.new and {*told.old.choices} & {*told.new.choices}
-        for told in differs.scenarios.values()
-    )
-
-
-def unclear(
-    base: Run, head: Run, on_base: Sequence[Shown], on_head: Sequence[Shown]
-) -> tuple[str, ...]:
-    """Return the scenarios whose failures did not show again alone, or showed on the base as well.
-
-    What else differs is only reported, so one run alone is enough for it.
-
-    Args:
-        base: the run of the base.
-        head: the run of the change.
-        on_base: what scenarios of the base showed, in each run of them alone.
-        on_head: the same of the change.
-    """
-    found = []
-    for difference in _differences(base, head):
-        names = _of(difference, head)
-        rates = (
-            _rates(difference, names, on_base, on_head) if difference.kind is Kind.BROKEN else None
-        )
-        if rates and not _is_plain(*rates):
-            found.append(names[0])
-    return tuple(dict.fromkeys(found))
-
-
 def gate(
     base: Run,
     head: Run,
@@ -249,120 +256,23 @@ def gate(
         strict: whether a failed SHOULD clause counts.
         left_out: clauses that were selected, but left out by ``--quick``.
     """
-    differ = _differences(base, head)
+    differ = differences(base, head)
     changes = tuple(
         _change(difference, head, catalogue, on_base, on_head, strict=strict)
         for difference in differ
     )
-    rest = {name: clause for name, clause in head.clauses.items() if name not in _clauses(differ)}
-    counts = Counter(result.verdict for result in rest.values())
+    differing = {difference.clause for difference in differ}
+    rest = [clause for name, clause in head.clauses.items() if name not in differing]
+    counts = Counter(result.verdict for result in rest)
     return Gate(
         head=head.title,
         base=base.title,
         changes=changes,
         mended=head.mended,
         unchanged={verdict: counts[verdict] for verdict in PRECEDENCE},
-        known=sum(result.verdict is Verdict.FAIL and result.expected for result in rest.values()),
+        known=sum(result.verdict is Verdict.FAIL and result.expected for result in rest),
         left_out=left_out,
     )
-
-
-def _clauses(differ: Sequence[ClauseDifference]) -> set[str]:
-    return {difference.clause for difference in differ}
-
-
-def _differences(base: Run, head: Run) -> Sequence[ClauseDifference]:
-    """Return the clauses that differ, what is broken first.
-
-    A failure that only one baseline lists is no difference, since the client did the same. Neither
-    is a clause that could not be judged because of another failure.
-    """
-    order = [*Kind]
-    found = [
-        difference
-        for difference in clause_differences(without_baseline(base), without_baseline(head))
-        if not (_is_blocked(head, difference.clause) or _is_blocked(base, difference.clause))
-    ]
-    return sorted(found, key=lambda difference: order.index(difference.kind))
-
-
-def without_baseline(run: Run) -> Run:
-    """Return a run in which no failure is expected."""
-    clauses = {
-        name: msgspec.structs.replace(clause, expected=False)
-        for name, clause in run.clauses.items()
-    }
-    scenarios = tuple(
-        msgspec.structs.replace(
-            scenario,
-            findings=tuple(
-                msgspec.structs.replace(finding, expected=False) for finding in scenario.findings
-            ),
-        )
-        for scenario in run.scenarios
-    )
-    return msgspec.structs.replace(run, clauses=clauses, scenarios=scenarios)
-
-
-def _is_blocked(run: Run, clause: str) -> bool:
-    result = run.clauses.get(clause)
-    return result is not None and result.reason is Reason.BLOCKED
-
-
-def _of(difference: ClauseDifference, head: Run) -> tuple[str, ...]:
-    """Return the scenarios in which a clause differs as in the whole run, the shortest first."""
-    seconds = {scenario.id: scenario.seconds for scenario in head.scenarios}
-    alike = [name for name, said in difference.scenarios.items() if said.kind is difference.kind]
-    return tuple(
-        sorted(alike or difference.scenarios, key=lambda name: seconds.get(name, math.inf))
-    )
-
-
-def _shows(difference: ClauseDifference, scenario: str) -> Callable[[ClauseSummary], bool]:
-    """Return whether a run of a scenario shows what the change showed, and its base did not."""
-    if difference.kind is Kind.BROKEN:
-        return _is_bad
-    if difference.kind is Kind.FIXED:
-        return lambda told: not _is_bad(told)
-    now = difference.scenarios[scenario].new
-    return lambda told: told == now
-
-
-def _is_bad(told: ClauseSummary) -> bool:
-    """Return whether a scenario, alone, showed a failure.
-
-    If one cause ends several scenarios, such as a crash of the client, one clause fails and the
-    others are blocked. In another run another clause may be the one that fails.
-    """
-    return told.verdict in BAD or told.reason is Reason.BLOCKED
-
-
-def _rates(
-    difference: ClauseDifference,
-    names: Sequence[str],
-    on_base: Sequence[Shown],
-    on_head: Sequence[Shown],
-) -> tuple[Rate, Rate] | None:
-    """Return how often the change and the base showed a difference alone; None if neither ran."""
-    if not names:
-        return None
-    scenario, shows = names[0], _shows(difference, names[0])
-
-    def rate(runs: Sequence[Shown]) -> Rate:
-        told = [
-            run[scenario][difference.clause]
-            for run in runs
-            if difference.clause in run.get(scenario, {})
-        ]
-        return Rate(sum(map(shows, told)), len(told))
-
-    head, base = rate(on_head), rate(on_base)
-    return (head, base) if head.runs or base.runs else None
-
-
-def _is_plain(head: Rate, base: Rate) -> bool:
-    """Return whether each side always showed the same, as it had before."""
-    return head.count == head.runs and base.count == 0
 
 
 def _change(
@@ -374,44 +284,56 @@ def _change(
     *,
     strict: bool,
 ) -> Change:
-    names = _of(difference, head)
-    rates = _rates(difference, names, on_base, on_head)
+    rates = rates_of(difference, head, on_base, on_head)
+    names = scenarios_of(difference, head)
+    if rates:
+        names = tuple(dict.fromkeys((rates.scenario, *names)))
     clause = catalogue[difference.clause]
+    told: Difference = difference
+    if is_within := difference.old == difference.new and bool(names):
+        told = difference.scenarios[names[0]]
+    there = {scenario.id: scenario.evidence for scenario in head.scenarios}
     return Change(
         clause=difference.clause,
         title=clause.title,
         strength=clause.strength,
         kind=difference.kind,
-        was=difference.old,
-        now=difference.new,
+        was=told.old,
+        now=_with_choices(told.new, difference.clause, head),
         scenarios=names,
-        head=rates[0] if rates else Rate(0, 0),
-        base=rates[1] if rates else Rate(0, 0),
-        varies=_varies(difference),
-        chance=None if rates is None or _is_plain(*rates) else p_value(*rates),
-        is_fatal=_closes(difference, head.clauses.get(difference.clause), strict=strict),
+        is_within=is_within,
+        is_stated=difference.kind is Kind.CHANGED and is_stated(difference),
+        evidence=tuple(folder for name in names if (folder := there.get(name))),
+        head=rates.head if rates else Rate(0, 0),
+        base=rates.base if rates else Rate(0, 0),
+        varies=varies(difference),
+        chance=None if rates is None or rates.are_plain else p_value(rates.head, rates.base),
+        is_fatal=_closes(difference, head, strict=strict),
     )
 
 
-def _closes(difference: ClauseDifference, result: ClauseResult | None, *, strict: bool) -> bool:
+def _with_choices(told: ClauseSummary | None, clause: str, head: Run) -> ClauseSummary | None:
+    """Return the summary with the choices that the client made, if its manifest states others."""
+    if told is None or told.reason is not Reason.STATED:
+        return told
+    return msgspec.structs.replace(told, choices=choices_made(clause, head))
+
+
+def _closes(difference: ClauseDifference, head: Run, *, strict: bool) -> bool:
     """Return whether a difference closes the gate: a new failure, or a clause not judged any more.
 
-    A client whose sources state fewer editions is not judged by their clauses, and not worse.
+    A client whose sources state fewer editions is not judged by their clauses, and not worse. The
+    text allows a choice other than the stated one, so the sources of a library may make it. An
+    adapter states its own choices, so it must keep to them.
     """
+    result = head.clauses.get(difference.clause)
     if difference.kind is Kind.GONE:
         return result is None or result.reason is not Reason.EDITION
+    if difference.kind is Kind.CHANGED:
+        return is_stated(difference) and (strict or head.identity.is_adapter)
     is_bad = difference.kind is Kind.BROKEN or (
         difference.kind is Kind.NEW and not (result and result.expected)
     )
     if not (is_bad and result):
         return False
     return result.verdict is Verdict.ERROR or is_fatal(result, strict=strict, even_known=True)
-
-
-def shown(run: Run) -> Shown:
-    """Return what a run showed, by scenario and clause."""
-    found: dict[str, dict[str, ClauseSummary]] = {}
-    for clause, scenarios in by_scenario(without_baseline(run).scenarios).items():
-        for scenario, told in scenarios.items():
-            found.setdefault(scenario, {})[clause] = told
-    return found

@@ -5,12 +5,15 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Final
 from xml.etree.ElementTree import Element, ElementTree, SubElement
 
 from conformance.judging.verdicts import Verdict
 from conformance.reporting.clause_summary import Kind
-from conformance.reporting.failure_groups import Group, groups, listed
-from conformance.reporting.gate import NAMED, Change, Gate, without_baseline
+from conformance.reporting.failure_groups import FailedDecision, Group, groups, listed
+from conformance.reporting.failure_texts import program_of
+from conformance.reporting.gate import Change, Gate
+from conformance.reporting.gate_differences import without_baseline
 from conformance.reporting.junit import as_xml, finished
 from conformance.reporting.markdown import code, escaped
 from conformance.reporting.outcome import counted
@@ -19,10 +22,18 @@ from conformance.reporting.report import Run
 from conformance.runner import files
 from conformance.spec.catalogue import Catalogue
 
+NAMED: Final = 12
+"""Clauses and scenarios that a line names."""
+
+CHOICE: Final = "client.toml states another choice: if you mean this change, correct [[choices]]"
+"""The hint at a free choice that a change makes otherwise."""
+
 # For people.
 
 
-def lines(found: Gate, head: Run, catalogue: Catalogue, repeat: str) -> Iterator[str]:
+def lines(
+    found: Gate, head: Run, catalogue: Catalogue, repeat: str, *, verbose: bool = False
+) -> Iterator[str]:
     """Return the result of the comparison, in about one screen.
 
     Args:
@@ -30,21 +41,35 @@ def lines(found: Gate, head: Run, catalogue: Catalogue, repeat: str) -> Iterator
         head: the run of the change.
         catalogue: the clauses.
         repeat: the beginning of the command that runs one scenario of the change again.
+        verbose: whether each clause of a group of failures is described.
     """
-    yield f"change  {found.head}"
+    yield f"\nchange  {found.head}"
     yield f"base    {found.base}"
-    yield from _broken_lines(found, head, catalogue, repeat)
+    yield from _broken_lines(found, head, catalogue, repeat, verbose=verbose)
     for title, changes in _others(found):
         yield f"\n{title}"
         for change in changes:
-            yield f"  {change.clause:14} {change.title} [{change.strength.value}]: {change}"
+            yield f"  {_line(change)}"
+            if change in found.stated:
+                yield f"    {CHOICE}"
     if found.mended:
         yield "\nremove from expected.toml once this is merged"
         yield from (f"  {change}" for change in found.mended)
     yield f"\nunchanged: {_unchanged(found)}"
+    if found.unrepeated:
+        yield _unrepeated(found)
     if found.left_out:
         yield f"left out by --quick: {listed(found.left_out, NAMED)}"
     yield found.last_word
+
+
+def _line(change: Change) -> str:
+    return f"{change.clause:14} {change.title} [{change.strength.value}]: {change}"
+
+
+def _unrepeated(found: Gate) -> str:
+    clauses = listed([change.clause for change in found.unrepeated], NAMED)
+    return f"not repeated, so each may be a race: {clauses}; add --clause ID to repeat one"
 
 
 def _others(found: Gate) -> Iterator[tuple[str, tuple[Change, ...]]]:
@@ -72,33 +97,50 @@ def _unchanged(found: Gate) -> str:
     return ", ".join(counts) or "nothing"
 
 
-def _broken_lines(found: Gate, head: Run, catalogue: Catalogue, repeat: str) -> Iterator[str]:
+def _broken_lines(
+    found: Gate, head: Run, catalogue: Catalogue, repeat: str, *, verbose: bool
+) -> Iterator[str]:
     """Describe what is broken, those clauses together that fail in the same way."""
     if found.broken:
         yield f"\nbroken  {counted(len(found.broken), 'clause')}"
     alike = [*_groups_of_broken(found, head, catalogue)]
     for own, group in alike:
-        yield from _group_lines(own, group, repeat)
+        yield from _group_lines(own, group, repeat, verbose=verbose)
     grouped = {change.clause for own, _ in alike for change in own}
     for change in (change for change in found.broken if change.clause not in grouped):
-        yield f"  {change.clause}  {change.title} [{change.strength.value}]: {change}"
+        yield f"  {_line(change)}"
 
 
-def _group_lines(own: Sequence[Change], group: Group, repeat: str) -> Iterator[str]:
+def _group_lines(
+    own: Sequence[Change], group: Group, repeat: str, *, verbose: bool
+) -> Iterator[str]:
     first, *others = own
     yield f"  {first.clause}  {first.title} [{first.strength.value}]"
     yield f"    {first}"
-    for name, text in _evidence(first, group, repeat):
+    for name, text in (*_evidence(first, group, repeat), *_show(first, group, repeat)):
         yield f"    {name:8}  {text}".replace("\n", f"\n{'':14}")
-    if others:
+    if others and verbose:
+        yield from (f"    likewise  {_line(change)}" for change in others)
+    elif others:
         yield f"    likewise  {listed([change.clause for change in others], NAMED)}"
+
+
+def _place(change: Change, group: Group) -> FailedDecision:
+    """Return the failure that describes a clause: in the scenario that was repeated, if it can."""
+    places = group.of(change.clause)
+    by_scenario = {place.scenario.id: place for place in reversed(places)}
+    return next((by_scenario[name] for name in change.scenarios if name in by_scenario), places[0])
+
+
+def _show(change: Change, group: Group, repeat: str) -> Iterator[tuple[str, str]]:
+    """Return the command that shows the evidence of a failure."""
+    if folder := _place(change, group).scenario.evidence:
+        yield "show", f"{program_of(repeat)} show {shlex.quote(folder)}"
 
 
 def _evidence(change: Change, group: Group, repeat: str) -> Iterator[tuple[str, str]]:
     """Return what was expected and observed where a clause broke, and how to see it again."""
-    place = next(
-        occurrence for occurrence in group.places if occurrence.decision.clause == change.clause
-    )
+    place = _place(change, group)
     for name, text in (
         ("expected", place.decision.wanted),
         ("observed", place.decision.saw),
@@ -140,6 +182,11 @@ def markdown(found: Gate, head: Run, catalogue: Catalogue, repeat: str) -> Itera
             yield f"- {name}: {code(text) if name == 'repeat' else escaped(text)}"
     for title, changes in _others(found):
         yield from _table(title, changes)
+    if found.stated:
+        clauses = ", ".join(change.clause for change in found.stated)
+        yield from ("", f"{clauses}: {escaped(CHOICE)}")
+    if found.unrepeated:
+        yield from ("", escaped(_unrepeated(found)))
     if found.mended:
         yield from ("", "Remove from expected.toml once this is merged:", "")
         yield from (f"- {escaped(change)}" for change in found.mended)

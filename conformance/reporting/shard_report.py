@@ -73,7 +73,7 @@ class ShardReport(msgspec.Struct, frozen=True, kw_only=True):
         """Return the record of each scenario, with the fields that a report needs."""
         if self.client is None:
             return ()
-        return tuple(Record(client=self.client, **_fields(result)) for result in self.ended)
+        return tuple(record_of(result, self.client) for result in self.ended)
 
 
 def ended_as(record: Record) -> Ended:
@@ -81,5 +81,7 @@ def ended_as(record: Record) -> Ended:
     return Ended(**{name: getattr(record, name) for name in Ended.__struct_fields__})
 
 
-def _fields(scenario: Ended) -> dict[str, Any]:
-    return {name: getattr(scenario, name) for name in Ended.__struct_fields__}
+def record_of(ended: Ended, client: JudgedClient) -> Record:
+    """Return the record of a scenario, with the fields that a report needs."""
+    fields: dict[str, Any] = {name: getattr(ended, name) for name in Ended.__struct_fields__}
+    return Record(client=client, **fields)

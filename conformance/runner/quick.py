@@ -19,9 +19,6 @@ from conformance.runner.scheduling import MOST_WAITING
 WORKERS: Final = 4
 """Scenarios that run at once on two cores, beside those that wait for a timer."""
 
-SHORTEST: Final = 0.1
-"""Recorded durations are no finer."""
-
 
 class Quick(msgspec.Struct, frozen=True, kw_only=True):
     """The scenarios of a quick run."""
@@ -49,20 +46,24 @@ def quick(
         clauses: those to decide.
         budget: seconds on two cores.
     """
-    takes = {
-        name: max(SHORTEST, seconds.get(name, claims.seconds)) for name, claims in scenarios.items()
-    }
-    # A scenario that waits for a timer costs no processor time, so each kind has its own budget.
+    takes = {name: seconds.get(name, claims.seconds) for name, claims in scenarios.items()}
+    # Scenarios that wait for a timer run beside those that work, so each kind has its own budget.
+    # Both use the processors.
     room = {False: budget * WORKERS, True: budget * MOST_WAITING}
     left, undecided = {*scenarios}, {*clauses}
     chosen: list[str] = []
 
     def fits(name: str) -> bool:
-        return takes[name] <= min(budget, room[scenarios[name].waits])
+        has_time = takes[name] <= min(budget, room[scenarios[name].waits])
+        return has_time and (len(chosen) + 1) * timing.EACH <= budget
+
+    def cost(name: str) -> float:
+        beside = MOST_WAITING if scenarios[name].waits else WORKERS
+        return max(takes[name] / beside, timing.EACH)
 
     def worth(name: str) -> tuple[float, float, str]:
         decided = len(undecided.intersection(scenarios[name].clauses))
-        return decided / takes[name], -takes[name], name
+        return decided / cost(name), -takes[name], name
 
     def take(name: str) -> None:
         left.remove(name)

@@ -18,8 +18,8 @@ from conformance.runner.selection import Ident
 
 
 def ident(record: Record) -> Ident:
-    """Identify a run: a scenario of a mutant or of the client."""
-    return record.mutant, record.scenario
+    """Identify a run: a scenario of a mutant, of one side of a comparison, or of the client."""
+    return record.mutant or record.side, record.scenario
 
 
 def is_unconfirmed(record: Record, known: Known) -> bool:

@@ -11,7 +11,7 @@ import msgspec
 from conformance.judging.declaration import Declaration
 
 Ident = tuple[str, str]
-"""The id of a mutant, or an empty string, and the id of a scenario: what runs once in a run."""
+"""The label of a target, or an empty string, and the id of a scenario: what runs once in a run."""
 
 
 def is_named(scenario: str, pattern: str) -> bool:

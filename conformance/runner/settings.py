@@ -19,7 +19,7 @@ and the calm after it."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of the scenarios, against one client or many mutants."""
+    """One run of the scenarios, against one client, several to compare, or many mutants."""
 
     subjects: tuple[Target, ...] = ()
     """None: scenarios are only listed."""
@@ -45,9 +45,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     selection: Selection = Selection()
 
     @property
-    def mutants(self) -> tuple[Target, ...]:
-        """Return the subjects that are mutants."""
-        return tuple(subject for subject in self.subjects if subject.mutant)
+    def labeled(self) -> tuple[Target, ...]:
+        """Return the subjects of a run of several: mutants, or the clients of a comparison."""
+        return tuple(subject for subject in self.subjects if subject.label)
 
     def hurries(self, subject: Target) -> bool:
         """Return whether this client's failover timer is shortened if a scenario waits for it."""

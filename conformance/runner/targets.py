@@ -26,6 +26,13 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     mutant: str = ""
     clause: str = ""
     """The clause that the mutant breaks: only scenarios that claim it run against the mutant."""
+    side: str = ""
+    """Which of several clients it is, if one run compares several. All scenarios run against it."""
+
+    @property
+    def label(self) -> str:
+        """Return what tells it from the other targets of its run; empty if it is the only one."""
+        return self.mutant or self.side
 
     @property
     def resolves_soon(self) -> bool:

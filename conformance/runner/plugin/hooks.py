@@ -21,7 +21,7 @@ import pytest
 
 from conformance.judging.declaration import (
     MARK,
-    MUTANT_MARK,
+    TARGET_MARK,
     declaration_of,
     declared_clauses,
     scenario_id,
@@ -35,8 +35,8 @@ from conformance.runner.plugin.items import (
     STARTED_AT,
     TROUBLE,
     is_for_its_mutant,
-    mutants_for,
     runs_again,
+    targets_for,
 )
 from conformance.runner.plugin.recording import PROPERTY, without_world
 from conformance.runner.selection import is_selected, may_be_selected
@@ -84,16 +84,16 @@ def pytest_pycollect_makeitem(
     settings = collector.config.stash[SETTINGS]
     clauses = declared_clauses(getattr(obj, "pytestmark", ()))
     function = f"{collector.path.stem}.{name.removeprefix(_PREFIX)}"
-    is_for_some = not settings.mutants or bool(mutants_for(clauses, settings))
+    is_for_some = not settings.labeled or bool(targets_for(clauses, settings))
     return None if is_for_some and may_be_selected(function, clauses, settings.selection) else []
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Give a scenario to every mutant that breaks a clause of it; else to the one client."""
+    """Give a scenario to every mutant that breaks a clause of it, or to each client of the run."""
     settings = metafunc.config.stash[SETTINGS]
-    if settings.mutants:
-        for_it = mutants_for(declared_clauses(metafunc.definition.iter_markers()), settings)
-        ids = [f"{MUTANT_MARK}{subject.mutant}" for subject in for_it]
+    if settings.labeled:
+        for_it = targets_for(declared_clauses(metafunc.definition.iter_markers()), settings)
+        ids = [f"{TARGET_MARK}{subject.label}" for subject in for_it]
         metafunc.parametrize("subject", for_it, ids=ids, indirect=True)
 
 

@@ -38,12 +38,12 @@ def subject_of(item: pytest.Item) -> Target:
 def runs_again(item: pytest.Item, selection: Selection) -> bool:
     """Return whether an item runs: in a second try, only the selected items do."""
     again = selection.exactly
-    return not again or (subject_of(item).mutant, scenario_id(item)) in again
+    return not again or (subject_of(item).label, scenario_id(item)) in again
 
 
-def mutants_for(clauses: AbstractSet[str], settings: Settings) -> tuple[Target, ...]:
-    """Return the mutants that break one of these clauses."""
-    return tuple(mutant for mutant in settings.mutants if mutant.clause in clauses)
+def targets_for(clauses: AbstractSet[str], settings: Settings) -> tuple[Target, ...]:
+    """Return the clients of a comparison, or the mutants that break one of these clauses."""
+    return tuple(target for target in settings.labeled if target.clause in {"", *clauses})
 
 
 def is_for_its_mutant(item: pytest.Item, claims: Declaration) -> bool:

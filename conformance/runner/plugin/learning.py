@@ -37,7 +37,7 @@ def early_end_of(item: pytest.Item, known: KnownCauses) -> EarlyEnd:
     settings, subject, scenario = item.config.stash[SETTINGS], subject_of(item), scenario_id(item)
     if (
         settings.all_wait
-        or subject.mutant
+        or subject.label
         or interaction_of(item.config) is not None
         or scenario in settings.known_failures
     ):
@@ -69,7 +69,7 @@ def learn(
         error: what ended it early, if anything did.
         known: what the run knows.
     """
-    if subject_of(item).mutant or made.clock.lateness.worst > timing.LATE:
+    if subject_of(item).label or made.clock.lateness.worst > timing.LATE:
         return ()
     now, scenario = time.monotonic(), scenario_id(item)
     for cause in made.control.followed(before=now - timing.KNOWN_CAUSE):

@@ -178,6 +178,7 @@ def record_of(item: pytest.Item, *, also: tuple[str, ...] = (), **more: Any) -> 
         unasked=unasked(item),
         client=subject.judged,
         mutant=subject.mutant,
+        side=subject.side,
         seed=settings.seed,
         fast=settings.fast,
         repeat=settings.repeat and f"{settings.repeat} --scenario {shlex.quote(scenario)}",
@@ -203,7 +204,7 @@ def with_evidence(
     went_wrong = any(decision.verdict in BAD for decision in record.decisions)
     return kept(
         record,
-        Path(settings.out) / record.mutant,
+        Path(settings.out) / (record.mutant or record.side),
         leave if went_wrong or settings.keep_evidence else None,
         alone=bool(settings.selection.exactly),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from functools import partial
 from pathlib import Path
@@ -14,10 +15,12 @@ import pytest
 from click.testing import CliRunner
 
 from client_under_test import find, prepare
-from conformance.cli import gate
+from conformance.cli import base_cache
 from conformance.cli.commands import main
 from conformance.cli.session import RunOptions
-from conformance.reporting.provenance import ROOT, Suite, content_of
+from conformance.judging.evidence import JudgedClient, Record, Trouble
+from conformance.judging.verdicts import Decision, Reason, Verdict
+from conformance.reporting.provenance import Suite
 
 from .test_source import CLAUSE, COMPILED, ONE, commit, library, names
 
@@ -71,7 +74,7 @@ async def test_all_results_of_a_change_agree(xdspec: Any, library: Path) -> None
     rows = [line.split(" | ") for line in lines if line.startswith("| A")]
     assert [row[0].split()[1] for row in rows] == [*by_clause]
     assert [row[1] for row in rows] == [change["title"] for change in by_clause.values()]
-    assert all("in 1 of 1, on the base in 0 of 1" in row[2] for row in rows)
+    assert all("again in 1 of 1 run, on the base in 0 of 1" in row[2] for row in rows)
     outcome = suite.find("properties/property[@name='outcome']")
     assert outcome is not None
     assert lines[0] == f"### xdspec: {outcome.get('value')}" == f"### xdspec: {BROKEN}"
@@ -104,20 +107,36 @@ async def test_a_change_is_held_against_a_report(xdspec: Any, library: Path) -> 
         assert says in old.said
 
 
-async def test_the_run_of_a_base_is_kept_by_what_the_suite_contains(
-    xdspec: Any, library: Path
-) -> None:
+CHOICE = "ring.search"
+"""A scenario whose clause leaves a choice, so the base always has to run it, too."""
+
+
+async def test_a_base_runs_only_scenarios_that_are_not_kept(xdspec: Any, library: Path) -> None:
     commit(library)
     (library / "ring").write_text("down")
     words = ("gate", COMPILED, "--source", str(library), "--base", "v1.7.0", *ONE)
-    first, second = await xdspec.run(*words), await xdspec.run(*words)
-    assert (first.code, second.code) == (1, 1), second.said
-    assert "kept run is reused" not in first.said
-    assert "its kept run is reused (delete " in second.said
-    assert second.out.splitlines()[-1] == BROKEN
+    first = await xdspec.run(*words)
+    assert first.code == 1, first.said
+    assert "base: 1 scenario in " in first.said
+    assert "reused" not in first.said
+    second = await xdspec.run(*words)
+    assert second.code == 1, second.said
     (kept,) = (library.parent / "cache" / "gate").glob("*.json")
-    report = json.loads(kept.read_text())
-    assert report["provenance"]["suite"]["content"] == content_of(ROOT)
+    assert re.search(rf"base: 1 scenario reused from \d+ s ago \(kept in {kept}\)\n", second.said)
+    assert second.out.splitlines()[-1] == BROKEN
+    more = await xdspec.run(*words, "--scenario", CHOICE)
+    assert more.code == 1, more.said
+    assert re.search(r"base: 1 scenario in \d+ s, 1 reused from \d+ s ago \(kept in ", more.said)
+    assert more.out.splitlines()[-1] == BROKEN
+    there = json.loads(kept.read_text())["scenarios"]
+    assert {scenario["ended"]["scenario"].partition("[")[0] for scenario in there} == {
+        "ring.size",
+        CHOICE,
+    }
+    kept.write_text("{}")
+    anew = await xdspec.run(*words)
+    assert anew.code == 1, anew.said
+    assert "reused" not in anew.said
 
 
 OTHER = "ring.hash_of_an_entry"
@@ -132,10 +151,62 @@ async def test_a_base_runs_what_decides_whether_the_change_breaks_something(
     words = ("gate", COMPILED, "--source", str(library), "--base", "v1.7.0", *ONE)
     bad = await xdspec.run(*words, "--scenario", OTHER)
     assert bad.code == 1, bad.said
-    assert "the base runs 1 of 2 scenarios: the change passes the clauses of the others" in bad.said
+    assert re.search(r"change: 2 scenarios in \d+ s\n", bad.said)
+    assert "s; the change passes what the other 1 decide\n" in bad.said
+    assert "again: 1 scenario on both sides in " in bad.said
+    assert "conforms" not in bad.said
     (kept,) = (library.parent / "cache" / "gate").glob("*.json")
-    (run,) = json.loads(kept.read_text())["runs"]
-    assert len(run["scenarios"]) == 1
+    assert len(json.loads(kept.read_text())["scenarios"]) == 1
+
+
+async def test_a_failure_that_does_not_come_again_is_repeated_and_not_counted(
+    xdspec: Any, library: Path
+) -> None:
+    commit(library)
+    (library / "ring").write_text("down 2")  # the run starts the client once before its scenario
+    words = ("gate", COMPILED, "--source", str(library), "--base", "v1.7.0", *ONE)
+    ended = await xdspec.run(*words)
+    assert ended.code == 0, ended.said
+    assert "again: 1 scenario on both sides in " in ended.said
+    assert "again: 1 scenario 9 more times on both sides in " in ended.said
+    assert "again in 0 of 10 runs, on the base in 0 of 10 (p = 1)" in ended.said
+    assert ended.out.splitlines()[-1] == "this change breaks nothing"
+
+
+def ran(scenario: str, verdict: Verdict, **more: Any) -> Record:
+    judged = JudgedClient(name="one", version="1.0", variant=None, follows=("A42",))
+    decision = Decision(clause=CLAUSE, verdict=verdict)
+    return Record(
+        scenario=scenario,
+        clauses=(CLAUSE,),
+        client=judged,
+        seed=1,
+        seconds=1.0,
+        decisions=(decision,),
+        **more,
+    )
+
+
+def test_what_is_doubtful_of_a_base_is_not_kept() -> None:
+    early = Trouble(verdict=Verdict.FAIL, reason=Reason.HUNG, what="it hung", early=True)
+    kept = base_cache.with_more(
+        None,
+        [
+            ran("ring.good", Verdict.PASS),
+            ran("ring.error", Verdict.ERROR),
+            ran("ring.early", Verdict.FAIL, trouble=early),
+        ],
+        "2026-01-01T00:00:00+00:00",
+    )
+    assert kept is not None
+    assert kept.names == {"ring.good"}
+    again = base_cache.with_more(kept, [ran("ring.error", Verdict.PASS)], "2026-01-02T00:00:00Z")
+    assert again is not None
+    assert again.names == {"ring.good", "ring.error"}
+    assert {record.scenario for record in again.records({"ring.good"})} == {"ring.good"}
+    failed = base_cache.with_more(again, [ran("ring.good", Verdict.ERROR)], "2026-01-03T00:00:00Z")
+    assert failed is not None
+    assert failed.names == {"ring.error"}
 
 
 def test_another_suite_keeps_runs_of_bases_elsewhere(
@@ -158,10 +229,11 @@ def test_another_suite_keeps_runs_of_bases_elsewhere(
     places = set()
     for content, commit_of_suite in commits.items():
         here = Suite(version="0.1.0", commit=commit_of_suite, content=content)
-        monkeypatch.setattr(gate, "suite", partial(Suite, **msgspec.structs.asdict(here)))
-        places.add(gate.place_of(client, options))
+        monkeypatch.setattr(base_cache, "suite", partial(Suite, **msgspec.structs.asdict(here)))
+        places.add(base_cache.place_of(client, options))
+        places.add(base_cache.place_of(client, msgspec.structs.replace(options, only=(CLAUSE,))))
     assert None not in places
-    assert len(places) == len(commits)
+    assert len(places) == len(commits), "whatever is selected"
 
 
 async def test_a_change_is_held_against_other_sources(

@@ -8,30 +8,26 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
+from client_under_test import Identity
 from conformance.judging.evidence import JudgedClient, Record
-from conformance.judging.verdicts import Decision, Reason, Verdict
+from conformance.judging.verdicts import NONE_KNOWN, Decision, Reason, Verdict
 from conformance.reporting import gate_texts
 from conformance.reporting.build_run import build_run
 from conformance.reporting.clause_summary import Kind
-from conformance.reporting.gate import (
-    Gate,
-    Shown,
-    completed,
-    gate,
-    shown,
-    suspects,
-    unclear,
-    wanted_of_base,
-)
+from conformance.reporting.gate import Gate, completed, gate, wanted_of_base
 from conformance.reporting.gate_texts import lines, markdown
+from conformance.reporting.repeats import Shown, shown, to_repeat, unclear
 from conformance.reporting.report import ClientId, Exit, Run
 from conformance.spec.catalogue import load
 
 from .test_diff import CLAUSE, ERROR, FAIL, FREE, KNOWN, OTHER, PASS, SKIP, run, seen
 
 SHOULD = "A42-RING-04"
+ERROR_TOO = msgspec.structs.replace(ERROR, reason=Reason.SUITE)
 NO_SHOULD = msgspec.structs.replace(FAIL, clause=SHOULD)
 CATALOGUE = load()
+THIRD = "A42-RING-07"
+replaced = msgspec.structs.replace
 
 
 def compared(
@@ -53,6 +49,8 @@ def compared(
         (PASS, FAIL, Kind.BROKEN, Exit.DEVIATES),
         (PASS, KNOWN, Kind.BROKEN, Exit.DEVIATES),
         (PASS, ERROR, Kind.BROKEN, Exit.DEVIATES),
+        (ERROR, FAIL, Kind.BROKEN, Exit.DEVIATES),
+        (ERROR, ERROR_TOO, Kind.CHANGED, Exit.CONFORMS),
         (SKIP, FAIL, Kind.BROKEN, Exit.DEVIATES),
         (PASS, SKIP, Kind.GONE, Exit.DEVIATES),
         (PASS, msgspec.structs.replace(SKIP, reason=Reason.EDITION), Kind.GONE, Exit.CONFORMS),
@@ -102,10 +100,10 @@ def test_a_clause_that_another_failure_hides_alone_is_broken_all_the_same() -> N
     good, bad, alone = run(PASS), run(FAIL), run(hidden)
     found = compared([PASS], [FAIL], on_base=[good], on_head=[alone])
     assert found.exit is Exit.DEVIATES
-    assert "repeated alone: in 1 of 1, on the base in 0 of 1" in f"{found.changes[0]}"
+    assert "again in 1 of 1 run, on the base in 0 of 1" in f"{found.changes[0]}"
     assert unclear(good, bad, [shown(good)], [shown(alone)]) == ()
     mended = compared([FAIL], [PASS], on_base=[alone], on_head=[good])
-    assert "repeated alone: in 1 of 1, on the base in 0 of 1" in f"{mended.changes[0]}"
+    assert "again in 1 of 1 run, on the base in 0 of 1" in f"{mended.changes[0]}"
 
 
 # A base runs only what decides whether the change breaks something.
@@ -180,17 +178,156 @@ def test_a_race_is_told_as_a_rate() -> None:
     often = compared([PASS], [FAIL], on_head=[*[bad] * 9, good], on_base=[good] * 10)
     rare = compared([PASS], [FAIL], on_head=[*[bad] * 3, *[good] * 7], on_base=[good] * 10)
     assert (often.exit, rare.exit) == (Exit.DEVIATES, Exit.CONFORMS)
-    assert "repeated alone: in 9 of 10, on the base in 0 of 10 (p = " in f"{often.changes[0]}"
-    assert "repeated alone: in 3 of 10, on the base in 0 of 10 (p = 0.11)" in f"{rare.changes[0]}"
+    assert "again in 9 of 10 runs, on the base in 0 of 10 (p = " in f"{often.changes[0]}"
+    assert "again in 3 of 10 runs, on the base in 0 of 10 (p = 0.11)" in f"{rare.changes[0]}"
     assert rare.changes[0].is_luck
     assert "not counted, because chance may explain it" in "\n".join(
         lines(rare, bad, CATALOGUE, "./xdspec run one")
     )
 
 
+def test_every_difference_is_repeated_if_there_is_time() -> None:
+    """One scenario covers all clauses that differ in it; each kind of failure comes first once."""
+    basic = replaced(FAIL, wanted="each call at a", saw="3 of 9 calls at b")
+    like = replaced(basic, clause=OTHER)
+    else_ = replaced(FAIL, clause=THIRD, wanted="a state", saw="no state")
+    good = [replaced(PASS, clause=clause) for clause in (CLAUSE, OTHER, THIRD)]
+    head = built(
+        of("with-two", basic, like),
+        of("alone-but-longer", like),
+        of("another", else_),
+        of("another-longer", else_),
+    )
+    base = built(
+        of("with-two", *good[:2]),
+        of("alone-but-longer", good[1]),
+        of("another", good[2]),
+        of("another-longer", good[2]),
+    )
+    assert {*to_repeat(base, head, CATALOGUE, budget=1000)} == {"with-two", "another"}
+    first, *_ = to_repeat(base, head, CATALOGUE, budget=1000)
+    assert to_repeat(base, head, CATALOGUE, budget=0) == (first,), "never none"
+
+
+def test_what_no_time_was_left_for_counts_and_is_named() -> None:
+    other = replaced(FAIL, clause=OTHER)
+    base, head = built(of("a", PASS), of("b", OTHER_PASS)), built(of("a", FAIL), of("b", other))
+    once = [shown(built(of("a", FAIL)))], [shown(built(of("a", PASS)))]
+    found = gate(base, head, CATALOGUE, on_head=once[0], on_base=once[1])
+    assert [change.clause for change in found.unrepeated] == [OTHER]
+    assert found.exit is Exit.DEVIATES
+    assert found.last_word == "this change breaks 2 clauses"
+    text = "\n".join(lines(found, head, CATALOGUE, "./xdspec run one", verbose=True))
+    named = f"not repeated, so each may be a race: {OTHER}; add --clause ID to repeat one"
+    assert named in text
+    assert "pass → fail (deviates); not repeated" in text
+    assert named in "\n".join(markdown(found, head, CATALOGUE, "./xdspec run one"))
+
+
+def test_a_scenario_that_shows_it_for_certain_outweighs_one_that_does_not() -> None:
+    base = built(of("a", PASS), of("longer", PASS))
+    head = built(of("a", FAIL), of("longer", FAIL))
+    again = [shown(built(of("a", PASS), of("longer", FAIL)))], [shown(base)]
+    assert unclear(base, head, again[1], again[0]) == ()
+    found = gate(base, head, CATALOGUE, on_head=again[0], on_base=again[1])
+    assert found.exit is Exit.DEVIATES
+    assert found.changes[0].scenarios == ("longer", "a")
+    never = [shown(base)], [shown(base)]
+    assert unclear(base, head, never[1], never[0]) == ("a",)
+
+
+def test_a_difference_within_a_clause_that_fails_anyhow() -> None:
+    base = built(of("a", FAIL), of("b", PASS))
+    head = built(of("a", FAIL), of("b", FAIL))
+    found = gate(base, head, CATALOGUE, on_head=[shown(head)], on_base=[shown(base)])
+    (change,) = found.broken
+    assert f"{change}".startswith("in b: pass → fail (deviates); again in 1 of 1 run")
+
+
+STATED = Decision(
+    clause=FREE,
+    verdict=Verdict.FAIL,
+    reason=Reason.STATED,
+    wanted="the first entry, as the client's manifest states",
+    saw="the last entry: 18 of 60 calls went elsewhere",
+    choices=("the last entry",),
+)
+
+
+def test_a_free_choice_that_differs_from_the_manifest_breaks_no_rule() -> None:
+    was, head = [seen("the first entry")], run(STATED)
+    found = compared(was, [STATED], on_base=[run(*was)], on_head=[head])
+    (change,) = found.changes
+    assert (change.kind, found.exit, found.broken) == (Kind.CHANGED, Exit.CONFORMS, ())
+    last = "this change breaks nothing; it changes 1 choice that client.toml states"
+    assert found.last_word == last
+    text = "\n".join(lines(found, head, CATALOGUE, "./xdspec run one"))
+    assert "\nchanged\n" in text
+    assert "the first entry → the last entry; again in 1 of 1 run, on the base in 0 of 1" in text
+    assert "client.toml states another choice: if you mean this change, correct" in text
+    assert "client.toml states another choice" in "\n".join(
+        markdown(found, head, CATALOGUE, "./xdspec run one")
+    )
+    strict = compared(was, [STATED], on_base=[run(*was)], on_head=[head], strict=True)
+    assert (strict.exit, strict.last_word) == (Exit.DEVIATES, "this change breaks 1 clause")
+
+
+def test_a_free_choice_that_nobody_knows_breaks_its_clause() -> None:
+    """Garbage is none of the choices that the text leaves."""
+    none = replaced(STATED, choices=NONE_KNOWN, saw=f"{NONE_KNOWN[0]}: 18 of 60 calls")
+    found = compared([seen("the first entry")], [none])
+    assert (found.exit, found.last_word) == (Exit.DEVIATES, "this change breaks 1 clause")
+    assert f"{found.changes[0]}".startswith(f"the first entry → {NONE_KNOWN[0]}")
+
+
+def test_an_adapter_keeps_to_the_choices_that_it_states() -> None:
+    base, head = run(seen("the first entry")), run(STATED)
+    own = msgspec.structs.replace(head, identity=Identity(source="mine", is_adapter=True))
+    assert gate(base, own, CATALOGUE, on_base=[], on_head=[]).exit is Exit.DEVIATES
+
+
+def test_a_client_that_lies_on_a_free_choice_breaks_the_clause() -> None:
+    lied = replaced(STATED, reason=Reason.LIED, choices=())
+    assert compared([seen("the first entry")], [lied]).exit is Exit.DEVIATES
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "words"),
+    [
+        (PASS, FAIL, "pass → fail (deviates)"),
+        (
+            replaced(PASS, edition="A61"),
+            replaced(FAIL, reason=Reason.EDITION, edition="A61", editions_consistent=("A42",)),
+            "pass (judged by A61) → fail (fits A42, judged by A61)",
+        ),
+        (PASS, replaced(FAIL, edition="A61"), "(judged by A42) → fail (deviates, judged by A61)"),
+        (seen("a", "b"), seen("c"), "a, b → c"),
+        (SKIP, FAIL, "skip (capability) → fail (deviates)"),
+    ],
+)
+def test_a_difference_in_words(was: Decision, now: Decision, words: str) -> None:
+    (change,) = compared([was], [now], on_head=[run(now)], on_base=[run(was)]).changes
+    assert f"{change}".partition(";")[0].endswith(words)
+
+
+def test_evidence_is_named_and_likewise_is_described_on_request() -> None:
+    bad = replaced(FAIL, wanted="each call at a", saw="3 of 9 calls at b")
+    like = replaced(bad, clause=OTHER)
+    record = msgspec.structs.replace(of("a", bad, like), evidence="out/one/a b")
+    base, head = built(of("a", PASS, OTHER_PASS)), built(record)
+    found = gate(base, head, CATALOGUE, on_head=[shown(head)], on_base=[shown(base)])
+    repeat = "./xdspec run one --seed 1"
+    text = "\n".join(lines(found, head, CATALOGUE, repeat))
+    assert "\n    show      ./xdspec show 'out/one/a b'\n" in text
+    assert f"likewise  {OTHER}" in text
+    assert CATALOGUE[OTHER].title not in text
+    assert CATALOGUE[OTHER].title in "\n".join(lines(found, head, CATALOGUE, repeat, verbose=True))
+    assert found.changes[0].evidence == ("out/one/a b",)
+
+
 def test_only_what_does_not_repeat_itself_runs_ten_times() -> None:
     good, bad = run(PASS), run(FAIL)
-    (name,) = suspects(good, bad)
+    (name,) = to_repeat(good, bad, CATALOGUE, budget=0)
     same = [shown(good)], [shown(bad)]
     assert unclear(good, bad, *same) == ()
     assert unclear(good, bad, [shown(good)], [shown(good)]) == (name,)
@@ -199,14 +336,14 @@ def test_only_what_does_not_repeat_itself_runs_ten_times() -> None:
 
 def test_a_choice_that_varies_in_one_run_is_neither_repeated_nor_counted() -> None:
     was, now = run(seen("fails", "served")), run(seen("fails"))
-    assert suspects(was, now) == ()
-    assert suspects(run(seen("served")), now) != ()
+    assert to_repeat(was, now, CATALOGUE, budget=9) == ()
+    assert to_repeat(run(seen("served")), now, CATALOGUE, budget=9) != ()
     found = gate(was, now, CATALOGUE, on_base=[], on_head=[])
     (change,) = found.changes
     assert (change.kind, change.is_luck) == (Kind.CHANGED, True)
-    assert "seen: fails, served → seen: fails" in "\n".join(lines(found, now, CATALOGUE, "one"))
+    assert "fails, served → fails" in "\n".join(lines(found, now, CATALOGUE, "one"))
     swapped = run(seen("a"), seen("b")), run(seen("b"), seen("a"))
-    assert suspects(*swapped) != ()
+    assert to_repeat(*swapped, CATALOGUE, budget=9) != ()
 
 
 def test_a_screen_names_the_clause_and_how_to_repeat_it() -> None:
@@ -216,7 +353,7 @@ def test_a_screen_names_the_clause_and_how_to_repeat_it() -> None:
     text = "\n".join(lines(found, head, CATALOGUE, "./xdspec run one --seed 1"))
     assert "broken  1 clause" in text
     assert CATALOGUE[CLAUSE].title in text
-    assert "repeated alone: in 1 of 1, on the base in 0 of 1" in text
+    assert "again in 1 of 1 run, on the base in 0 of 1" in text
     assert "expected  each call at a" in text
     assert "observed  3 of 9 calls at b" in text
     assert f"./xdspec run one --seed 1 --scenario '{head.scenarios[0].id}'" in text

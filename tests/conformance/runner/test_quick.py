@@ -40,6 +40,24 @@ def test_a_timer_has_a_budget_of_its_own() -> None:
     assert quick(CLAIMS, {}, EVERY, budget=4.0).left_out == ("C", "D")
 
 
+def test_many_short_scenarios_cost_processor_time() -> None:
+    """Recorded durations of the shortest ones do not show what their processes cost."""
+    clauses = [f"{number}" for number in range(1000)]
+    short = {f"a.{name}": Declaration(clauses=(name,), seconds=0.0) for name in clauses}
+    timers = {
+        f"b.{name}": Declaration(clauses=(name,), seconds=0.1, waits=True) for name in clauses
+    }
+    found = quick({**short, **timers}, {}, {*clauses}, budget=10.0)
+    assert len(found.scenarios) == int(10.0 / timing.EACH)
+    assert len(found.left_out) == len(clauses) - len(found.scenarios)
+
+
+def test_a_scenario_without_a_recorded_duration_takes_what_it_declares() -> None:
+    there = {"new.long": Declaration(clauses=("A",), seconds=40.0), "b.first": CLAIMS["b.first"]}
+    found = quick(there, {"gone.scenario": 0.1}, {"A"}, budget=10.0)
+    assert found.scenarios == ("b.first",)
+
+
 def test_the_rest_of_the_budget_is_filled() -> None:
     assert quick(CLAIMS, {}, EVERY, budget=10.0).scenarios == tuple(sorted(CLAIMS))
 
@@ -67,5 +85,6 @@ def test_all_scenarios_within_a_budget(budget: float) -> None:
             if there[name].waits is waits
         ]
         assert sum(own) <= budget * workers
-        assert max(own) <= budget
+        assert max(own, default=0.0) <= budget
+    assert len(found.scenarios) * timing.EACH <= budget
     assert bool(found.left_out) == (budget < 1000)

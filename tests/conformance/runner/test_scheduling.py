@@ -228,6 +228,20 @@ def test_a_doubtful_time_is_taken_again_alone_and_both_are_kept() -> None:
     assert collector.records == [settled, known, again, lost, slowed]
 
 
+def test_a_failure_of_each_side_of_a_comparison_is_taken_again() -> None:
+    failed = (Verdict.FAIL, Reason.DEVIATES)
+    sides = [
+        record("timer.one", *failed, side=side, starved=timing.STARVED + 1)
+        for side in ("change.0", "base.0")
+    ]
+    collector = Collector(Progress(), Waiting())
+    collector.records = [*sides]
+    assert collector.take_doubtful() == {
+        ("change.0", "timer.one"): sides[0],
+        ("base.0", "timer.one"): sides[1],
+    }
+
+
 def test_of_a_mutant_only_what_was_doubtful_runs_again() -> None:
     doubtful = record("timer.one", Verdict.ERROR, Reason.TIMING, mutant="some.mutant")
     starved = timing.STARVED + 1

@@ -1,0 +1,103 @@
+"""Run single scenarios of a change and of its base again, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from rich.console import Console
+
+from client_under_test import Prepared
+from conformance.cli.error_report import TROUBLE, in_a_line
+from conformance.cli.session import RunOptions, Session
+from conformance.judging.evidence import Record
+from conformance.reporting import repeats
+from conformance.reporting.live import Live
+from conformance.reporting.outcome import counted
+from conformance.reporting.repeats import Shown
+from conformance.runner.files import scratch
+from conformance.runner.interruption import postponed
+from conformance.runner.jobs import default_jobs, room_for
+from conformance.runner.run import Ran, run
+from conformance.runner.selection import Selection
+from conformance.runner.settings import Settings
+from conformance.runner.targets import Target
+
+CHANGE: Final = "change"
+BASE: Final = "base"
+
+
+class Repetition:
+    """Runs of single scenarios of both sides at once, each in a process of its own."""
+
+    def __init__(
+        self,
+        session: Session,
+        options: RunOptions,
+        screen: Console,
+        head: Prepared,
+        base: Prepared | None,
+    ) -> None:
+        self._session = session
+        self._options = options
+        self._screen = screen
+        self._clients = {CHANGE: head} | ({BASE: base} if base else {})
+        self._targets: dict[str, Target] = {}
+        self.on_head: list[Shown] = []
+        """What each run of the change showed."""
+        self.on_base: list[Shown] = []
+
+    def run(self, names: Sequence[str], times: int) -> None:
+        """Run these scenarios on both sides, each so many times."""
+        if not names:
+            return
+        for side, client in self._clients.items():
+            if side not in self._targets:
+                self._targets[side] = self._session.target(client)
+        targets = {
+            f"{side}.{number}": msgspec.structs.replace(target, side=f"{side}.{number}")
+            for side, target in self._targets.items()
+            for number in range(times)
+        }
+        with postponed(), scratch() as folder:
+            ran = self._ran(names, targets, folder)
+        what = counted(len(names), "scenario") + ("" if times == 1 else f" {times} more times")
+        where = "on both sides " if BASE in self._clients else ""
+        self._say(f"again: {what} {where}in {ran.wall_seconds:.0f} s")
+        for trouble in ran.troubles:
+            self._say(f"! {in_a_line(trouble, self._options.out.absolute() / TROUBLE)}")
+        by_label: dict[str, list[Record]] = {label: [] for label in targets}
+        for record in ran.records:
+            by_label[record.side].append(record)
+        for label, records in by_label.items():
+            side = label.partition(".")[0]
+            shown = repeats.shown(self._session.run_of(self._clients[side], records))
+            (self.on_head if side == CHANGE else self.on_base).append(shown)
+
+    def _ran(self, names: Sequence[str], targets: Mapping[str, Target], folder: Path) -> Ran:
+        options = self._options
+        settings = Settings(
+            subjects=tuple(targets.values()),
+            seed=options.seed,
+            out=str(folder),
+            fast=options.fast,
+            isolated=True,
+            selection=Selection(
+                exactly=tuple((label, name) for label in targets for name in names)
+            ),
+        )
+        cores = self._clients[CHANGE].client.manifest.start.cores
+        with Live(self._screen, "again", quiet=True) as progress:
+            return run(
+                settings,
+                jobs=options.jobs or default_jobs(),
+                at_once=None if options.jobs else room_for(cores),
+                worker=options.worker,
+                progress=progress,
+                interrupted=lambda _: self._session.break_off(),
+            )
+
+    def _say(self, words: str) -> None:
+        self._screen.print(words, markup=False, highlight=False, soft_wrap=True)
