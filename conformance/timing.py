@@ -23,15 +23,15 @@ QUICK = 30.0
 with the scenarios that run again, a change of grpc-go is judged within a minute."""
 
 EACH = 0.12
-"""Of two cores, what a scenario with a process of grpc-go costs at least: 0.25 s of processor time,
-measured between runs of 5 and of 45 short scenarios, with other work beside them."""
+"""A scenario of grpc-go keeps two cores busy for this long, however short it is. Runs of 5 and 45
+short scenarios differ by 0.25 s of processor time for each."""
 
 REPEATS = 45.0
 """Scenarios of `gate` that run again, on both sides together, by the time that they took before. A
 defect that breaks many clauses would repeat for longer than all scenarios took."""
 
 QUICK_REPEATS = 12.0
-"""The same with `--quick`."""
+"""REPEATS, with `--quick`."""
 
 PATIENCE = 3.0
 """Until the command prints what it is waiting for."""

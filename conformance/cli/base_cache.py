@@ -124,7 +124,7 @@ def _is_error(record: Record) -> bool:
 def add(place: Path, kept: KeptBase | None, records: Sequence[Record], at: datetime) -> None:
     """Add the records of a run to what is kept of a base, and mark it as used.
 
-    Of many bases, those that were used last stay.
+    Bases that were used long ago are removed.
     """
     more = with_more(kept, records, at.isoformat(timespec="seconds"))
     if more is None:

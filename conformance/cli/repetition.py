@@ -50,7 +50,7 @@ class Repetition:
         self.on_base: list[Shown] = []
 
     def run(self, names: Sequence[str], times: int) -> None:
-        """Run these scenarios on both sides, each so many times."""
+        """Run these scenarios on both sides; `times` is how often each of them runs."""
         if not names:
             return
         for side, client in self._clients.items():

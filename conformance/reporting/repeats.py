@@ -41,8 +41,8 @@ def shown(run: Run) -> Shown:
 def to_repeat(base: Run, head: Run, catalogue: Catalogue, *, budget: float) -> tuple[str, ...]:
     """Return the scenarios to run again on both sides, so that each difference is seen again.
 
-    One scenario covers all clauses that differ in it. Of failures of the same kind, the one that
-    the result describes comes first, so that it is repeated if any is. What does not fit into the
+    One scenario covers all clauses that differ in it. The failure that describes others of its kind
+    comes first, so that it is repeated if any is. What does not fit into the
     budget is left out, except for the first scenario.
 
     Args:
