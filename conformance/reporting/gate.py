@@ -76,10 +76,11 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def _difference(self) -> str:
         editions = {told.edition for told in (self.was, self.now) if told and told.edition}
-        is_about_editions = len(editions) > 1 or _follows_another(self.now)
-        sides = (_side(told, with_edition=is_about_editions) for told in (self.was, self.now))
+        differ = len(editions) > 1
+        was = _side(self.was, with_edition=differ)
+        now = _side(self.now, with_edition=differ or _follows_another(self.now))
         where = f"in {self.scenarios[0]}: " if self.is_within and self.scenarios else ""
-        return where + " → ".join(sides)
+        return f"{where}{was} → {now}"
 
     @property
     def _again(self) -> str:
@@ -102,7 +103,7 @@ def _side(told: ClauseSummary | None, *, with_edition: bool) -> str:
     words = ", ".join(told.choices) if is_choice else told.verdict.value
     about = []
     if told.editions:
-        about.append(f"fits {', '.join(told.editions)}")
+        about.append(f"behavior of {' or '.join(told.editions)}")
     elif told.reason and not is_choice:
         about.append(told.reason.value)
     if with_edition and told.edition:

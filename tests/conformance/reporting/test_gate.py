@@ -298,7 +298,7 @@ def test_a_client_that_lies_on_a_free_choice_breaks_the_clause() -> None:
         (
             replaced(PASS, edition="A61"),
             replaced(FAIL, reason=Reason.EDITION, edition="A61", editions_consistent=("A42",)),
-            "pass (judged by A61) → fail (fits A42, judged by A61)",
+            "pass → fail (behavior of A42, judged by A61)",
         ),
         (PASS, replaced(FAIL, edition="A61"), "(judged by A42) → fail (deviates, judged by A61)"),
         (seen("a", "b"), seen("c"), "a, b → c"),
