@@ -19,6 +19,7 @@ from client_under_test.manifests.clients import find
 from conformance.judging.verdicts import Verdict
 from conformance.reporting.baseline import Entry
 from conformance.reporting.baseline import read as read_baseline
+from conformance.reporting.outcome import counted
 from conformance.reporting.report import BadReport, Report, require_clauses
 from conformance.reporting.report import read as read_report
 from conformance.runner.collection import scenarios
@@ -226,10 +227,15 @@ def deviations(known: Facts, page: str) -> str:
         entry for entry in entries if not entry.applies_to(row.version, None) and entry.versions
     ]
     of_now = len({entry.clause for entry in now})
-    text = f"For maintainers of `{row.client}` and readers of its results. {row.name}, judged on "
-    text += f"{row.judged}, deviates from {of_now} clauses. Each section has one cause: what the "
-    text += "rule says, what the client does, why, in which versions, and the issue. "
-    text += "[Compliance](/docs/compliance.md) says how to dispute one.\n"
+    failed = row.totals[Verdict.FAIL]
+    text = f"For maintainers of `{row.client}` and readers of its results. On {row.judged}, "
+    text += f"{row.name} failed {counted(failed, 'clause')}. Today's baseline has "
+    text += f"{counted(of_now, 'clause')}. "
+    if failed != of_now:
+        text += "The numbers can differ: clauses and scenarios change, and some failures do not "
+        text += "happen in every run. "
+    text += "Each section has one cause: what the rule says, what the client does, why, in which "
+    text += "versions, and the issue. [Compliance](/docs/compliance.md) says how to dispute one.\n"
     if now:
         text += f"\n## Version {row.version}\n" + _paragraphs(now, row, known)
     if past:

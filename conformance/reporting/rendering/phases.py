@@ -344,7 +344,7 @@ def _outcome(came: Collection[_Came], places: _Places) -> Iterator[str]:
     """Yield the client's actions, by kind."""
     for item in came:
         if isinstance(item, Event) and item.answer == "nack":
-            yield f"refused {type_of(item)} version {item.answered_version}"
+            yield f"rejected {type_of(item)} version {item.answered_version}"
         elif isinstance(item, Event) and item.event == "StreamClosed":
             yield f"ended stream {item.stream}"
     yield from _attempts([item for item in came if isinstance(item, EndpointAttempt)], places)
@@ -356,7 +356,7 @@ def _outcome(came: Collection[_Came], places: _Places) -> Iterator[str]:
             states.setdefault(item.channel, []).append(item.state)
     for channel, several in states.items():
         begun = "… " if len(several) > MOST_STATES else ""
-        yield f"{channel} says {begun}{', '.join(several[-MOST_STATES:])}"
+        yield f"{channel} reports {begun}{', '.join(several[-MOST_STATES:])}"
 
 
 def _attempts(attempts: Iterable[EndpointAttempt], places: _Places) -> Iterator[str]:
@@ -374,7 +374,7 @@ def _attempts(attempts: Iterable[EndpointAttempt], places: _Places) -> Iterator[
             yield f"tried {places.told(counts)}{often}{in_vain} ({GATES.get(mode, mode)})"
 
 
-UNNAMED: Final = "what no EDS resource names"
+UNNAMED: Final = "an endpoint that no EDS resource names"
 
 
 def _calls(calls: Iterable[Call], places: _Places) -> Iterator[str]:
@@ -385,7 +385,7 @@ def _calls(calls: Iterable[Call], places: _Places) -> Iterator[str]:
         by_end.setdefault((call.status, where), []).append(call)
     for (status, where), several in by_end.items():
         counts = Counter(call.endpoint for call in several if call.endpoint)
-        each = few(f"{endpoint} {count}" for endpoint, count in counts.most_common())
+        each = few(f"{count} at {endpoint}" for endpoint, count in counts.most_common())
         told = f"{_calls_of(len(several))} {status}"
         if where:
             yield f"{told} at {where} ({each})"
@@ -399,7 +399,7 @@ def _reports(events: Iterable[Event]) -> Iterator[str]:
     reports = [event for event in events if event.event == "LoadRequest"]
     counts = Counter(name for report in reports for name in {*map(_cluster_of, report.clusters)})
     if reports:
-        told = few(f"{name} {count}" for name, count in counts.most_common()) or "of no cluster"
+        told = few(f"{count} of {name}" for name, count in counts.most_common()) or "of no cluster"
         yield f"load reports: {len(reports)} ({told})"
 
 

@@ -149,7 +149,7 @@ def test_the_page_needs_no_other(tmp_path: Path) -> None:
         "It does not happen in every run: in 2 of 9 runs.",
         "https://example.com/issues/1",
         "1. RING_HASH of \\*two\\* endpoints",
-        "client  50 calls OK at what no EDS resource names (127.0.0.1:34101 50)",
+        "client  50 calls OK at an endpoint that no EDS resource names (50 at 127.0.0.1:34101)",
         "`timeline.txt` lists every call",
         "commit 0123456789abcdef",
         "xdspec replay .\n",

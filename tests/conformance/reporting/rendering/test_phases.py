@@ -152,8 +152,8 @@ def test_a_scenario_in_three_rows() -> None:
             ("both of z: serving", "sends EDS version 1: z, b"),
             (
                 f"connected to {Z1} of z",
-                f"3 calls OK at z ({Z1} 2, {Z2} 1)",
-                "channel-1 says READY",
+                f"3 calls OK at z (2 at {Z1}, 1 at {Z2})",
+                "channel-1 reports READY",
             ),
         ),
         (
@@ -166,12 +166,12 @@ def test_a_scenario_in_three_rows() -> None:
                 f"tried {Z1} of z, 2 attempts in all, without success ({CLOSING})",
                 f"connected to {B} of b",
                 "1 call UNAVAILABLE: reset",
-                f"1 call OK at b ({B} 1)",
+                f"1 call OK at b (1 at {B})",
                 "1 call WAITING",
-                "1 call OK at what no EDS resource names (127.0.0.1:9 1)",
+                "1 call OK at an endpoint that no EDS resource names (1 at 127.0.0.1:9)",
             ),
         ),
-        (2.0, ("sends EDS version 3 (odd): z",), ("refused EDS version 3", "ended stream 1")),
+        (2.0, ("sends EDS version 3 (odd): z",), ("rejected EDS version 3", "ended stream 1")),
         (2.3, ("ends stream 2 with UNAVAILABLE",), ()),
     ]
     judged = [
@@ -307,9 +307,12 @@ def test_load_reports_are_counted_by_cluster() -> None:
     assert [(phase.actions, phase.outcome) for phase in phases(made, [])] == [
         (
             ("asks for load reports of all clusters, every 0.5 s",),
-            (f"1 call OK at what no EDS resource names ({Z1} 1)", "load reports: 2 (z 1)"),
+            (
+                f"1 call OK at an endpoint that no EDS resource names (1 at {Z1})",
+                "load reports: 2 (1 of z)",
+            ),
         ),
-        (("asks for load reports of z, b, every 2 s",), ("load reports: 1 (z 1)",)),
+        (("asks for load reports of z, b, every 2 s",), ("load reports: 1 (1 of z)",)),
     ]
     nothing = Folder(record=RECORD, events=events[:1])
     assert [phase.outcome for phase in phases(nothing, [])] == [
