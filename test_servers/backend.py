@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 import grpc
 import grpc.aio
@@ -13,34 +13,19 @@ from grpc_health.v1 import health_pb2
 from grpc_health.v1.health import SERVICE_NAME as HEALTH
 from grpc_health.v1.health import aio as health_aio
 
-from request_filter import HiddenServer
-from request_filter.hidden_server import unused_name
 from test_servers import behavior, testing_pb2
 from test_servers.backend_metrics import BackendMetrics
+from test_servers.http2_server import Method, ServerCall, ServerConnection
 from test_servers.ledger import Ledger
 
 __all__ = ["SERVICE", "Backend", "Host"]
 
 SERVICE = "grpc.testing.TestService"
 
-_OPTIONS = (
-    ("grpc.so_reuseport", 0),
-    # Estimating bandwidth over loopback costs pings in every direction and is of no use.
-    ("grpc.http2.bdp_probe", 0),
-)
-
 _LARGEST_PAYLOAD = 1 << 26
 """Bytes: a request can ask for 2 GiB, several times over."""
 
-_MANY_PEERS = 10_000
-_REMEMBERED = 1000
-"""Connections."""
-
-_HALF_CLOSE_DOUBT = 0.05
-"""A lost stream looks half-closed to its handler until grpcio cancels it, microseconds later if the
-machine is idle. So a handler waits a little before it believes a half-close and ends with OK."""
-
-Context = Any  # grpc.aio.ServicerContext: its stub says Metadata where grpcio gives a tuple
+Context = ServerCall
 
 
 class Host:
@@ -100,15 +85,14 @@ class Host:
         """FullDuplexCall."""
         async for request in requests:
             await self.streaming_output_call(request, context)
-        await asyncio.sleep(_HALF_CLOSE_DOUBT)
 
     async def check(self, request: health_pb2.HealthCheckRequest, context: Context) -> Any:
         """Check of gRPC health."""
-        return await self._health.Check(request, context)
+        return await self._health.Check(request, cast("Any", context))
 
     async def watch(self, request: health_pb2.HealthCheckRequest, context: Context) -> None:
         """Watch of gRPC health."""
-        await self._health.Watch(request, context)
+        await self._health.Watch(request, cast("Any", context))
 
     async def unimplemented(self, requests: Any, context: Context) -> None:
         """Any other path."""
@@ -130,94 +114,76 @@ class Backend:
 
     Args:
         ledger: Where RPCs are recorded.
-        report: Told in a sentence when the server has ended by itself.
+        report: Told in a sentence when a handler has failed.
     """
 
     def __init__(self, ledger: Ledger, report: Callable[[str], None]) -> None:
         self._ledger = ledger
-        self._peers: dict[str, tuple[Host, int]] = {}
-        self._connections: dict[str, asyncio.Transport] = {}
-        self._most_peers = _MANY_PEERS
+        self._report = report
+        self._live: set[ServerConnection] = set()
+        self._cancelled: set[asyncio.Task[None]] = set()
         # By row: what ends each RPC that has wishes, should it be kept open.
         self._kept_open: dict[int, asyncio.Future[grpc.StatusCode]] = {}
-        self._server = HiddenServer(self._make, report)
-
-    async def start(self) -> None:
-        """Start to serve."""
-        await self._server.start()
-
-    async def _make(self) -> Any:
-        return grpc.aio.server(handlers=(_Handlers(self),), options=_OPTIONS)
-
-    async def probe(self) -> None:
-        """Report the server if it ended unexpectedly and the end was not reported yet."""
-        await self._server.probe()
+        self._methods = self.methods()
 
     async def stop(self) -> None:
-        """Stop the server and every RPC at once."""
-        await self._server.stop()
+        """End every connection and RPC at once."""
+        for connection in tuple(self._live):
+            connection.abort()
+        while self._cancelled:
+            await asyncio.wait(tuple(self._cancelled))
 
     async def connect(
         self, make: Callable[[], asyncio.BaseProtocol], host: Host, connection: int
     ) -> asyncio.Transport:
-        """Open a connection that belongs to an endpoint, by its number there.
+        """Open a connection that belongs to an endpoint, by its number there."""
+        protocol = make()
+        assert isinstance(protocol, asyncio.BufferedProtocol), "as all of a gate are"
+        opened = ServerConnection(
+            (host, connection),
+            protocol,
+            self.find,
+            self._report,
+            self._live.discard,
+            self._cancelled,
+        )
+        self._live.add(opened)
+        return opened
 
-        Raises:
-            OSError: The server cannot be reached.
-        """
-        name, peer = unused_name()
-        self._peers[peer] = host, connection
-        try:
-            transport = await self._server.connect(make, name)
-        except BaseException:
-            del self._peers[peer]
-            raise
-        self._connections[peer] = transport
-        if len(self._connections) > self._most_peers:
-            self._forget_ended()
-        return transport
+    def find(self, path: str) -> Method:
+        """Return the handler of a path, and another one for paths that are not served."""
+        return self._methods.get(path) or Method(
+            self._recorded(path, Host.unimplemented), requests=True, responses=True
+        )
 
-    def _forget_ended(self) -> None:
-        """Forget connections that ended long ago: RPCs of the newest may be learnt of later."""
-        for peer, transport in [*self._connections.items()][:-_REMEMBERED]:
-            if transport.is_closing():
-                del self._connections[peer], self._peers[peer]
-        self._most_peers = max(_MANY_PEERS, 2 * len(self._connections))
-
-    def handlers(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
+    def methods(self) -> dict[str, Method]:
         """Handlers by path; messages are bytes but for streams and health."""
-        return {
-            f"/{SERVICE}/EmptyCall": grpc.unary_unary_rpc_method_handler(
-                self._recorded(f"/{SERVICE}/EmptyCall", Host.empty_call)
-            ),
-            f"/{SERVICE}/UnaryCall": grpc.unary_unary_rpc_method_handler(
-                self._recorded(f"/{SERVICE}/UnaryCall", Host.unary_call)
-            ),
-            f"/{SERVICE}/StreamingOutputCall": grpc.unary_stream_rpc_method_handler(
-                self._recorded(f"/{SERVICE}/StreamingOutputCall", Host.streaming_output_call),
-                testing_pb2.StreamingOutputCallRequest.FromString,
-                testing_pb2.StreamingOutputCallResponse.SerializeToString,
-            ),
-            f"/{SERVICE}/FullDuplexCall": grpc.stream_stream_rpc_method_handler(
-                self._recorded(f"/{SERVICE}/FullDuplexCall", Host.full_duplex_call, streams=True),
-                testing_pb2.StreamingOutputCallRequest.FromString,
-                testing_pb2.StreamingOutputCallResponse.SerializeToString,
-            ),
-            f"/{HEALTH}/Check": grpc.unary_unary_rpc_method_handler(
-                self._recorded(f"/{HEALTH}/Check", Host.check),
-                health_pb2.HealthCheckRequest.FromString,
-                health_pb2.HealthCheckResponse.SerializeToString,
-            ),
-            f"/{HEALTH}/Watch": grpc.unary_stream_rpc_method_handler(
-                self._recorded(f"/{HEALTH}/Watch", Host.watch),
-                health_pb2.HealthCheckRequest.FromString,
-                health_pb2.HealthCheckResponse.SerializeToString,
-            ),
-        }
+        streamed = (
+            testing_pb2.StreamingOutputCallRequest.FromString,
+            testing_pb2.StreamingOutputCallResponse.SerializeToString,
+        )
+        health = (
+            health_pb2.HealthCheckRequest.FromString,
+            health_pb2.HealthCheckResponse.SerializeToString,
+        )
 
-    def unknown(self, path: str) -> grpc.RpcMethodHandler[Any, Any]:
-        """Return the handler of a path that the server does not serve."""
-        return grpc.stream_stream_rpc_method_handler(self._recorded(path, Host.unimplemented))
+        recorded = self._recorded
+        empty, unary = f"/{SERVICE}/EmptyCall", f"/{SERVICE}/UnaryCall"
+        output, duplex = f"/{SERVICE}/StreamingOutputCall", f"/{SERVICE}/FullDuplexCall"
+        check, watch = f"/{HEALTH}/Check", f"/{HEALTH}/Watch"
+        return {
+            empty: Method(recorded(empty, Host.empty_call)),
+            unary: Method(recorded(unary, Host.unary_call)),
+            output: Method(recorded(output, Host.streaming_output_call), *streamed, responses=True),
+            duplex: Method(
+                self._recorded(duplex, Host.full_duplex_call, streams=True),
+                *streamed,
+                requests=True,
+                responses=True,
+            ),
+            check: Method(recorded(check, Host.check), *health),
+            watch: Method(recorded(watch, Host.watch), *health, responses=True),
+        }
 
     def end(self, row: int, code: grpc.StatusCode) -> None:
         """End an RPC that asked to be kept open, by the number of its row in the ledger."""
@@ -248,18 +214,14 @@ class Backend:
 
         What `streams` has no response of its own, so that one which was kept open is over then.
         """
-        peers, ledger = self._peers, self._ledger
+        ledger = self._ledger
 
         async def handler(request: Any, context: Context) -> Any:
-            peer = peers.get(context.peer())
-            if peer is None:
-                await context.abort(grpc.StatusCode.UNAVAILABLE, "this server is for gates alone")
-                return None
-            host, connection = peer
-            metadata = tuple((key, value) for key, value in context.invocation_metadata())
+            host, connection = context.origin
+            metadata = context.invocation_metadata()
             left = context.time_remaining()
             row = ledger.began(host.endpoint, connection, path, metadata, left)
-            wishes = [value for key, value in metadata if key == behavior.KEY]
+            wishes = [str(value) for key, value in metadata if key == behavior.KEY]
             if wishes:
                 self._kept_open[row] = asyncio.get_running_loop().create_future()
             # A handler cannot tell a cancelled RPC, an expired one and a lost connection apart.
@@ -284,20 +246,6 @@ class Backend:
                 ledger.ended(row, status, None if status == "CANCELLED" else metrics)
 
         return handler
-
-
-class _Handlers(grpc.GenericRpcHandler):
-    """Finds the handler of a path, and has one for every other path too."""
-
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
-        self._handlers = backend.handlers()
-
-    def service(
-        self, handler_call_details: grpc.HandlerCallDetails
-    ) -> grpc.RpcMethodHandler[Any, Any]:
-        path = handler_call_details.method
-        return self._handlers.get(path) or self._backend.unknown(path)
 
 
 async def _echo_status(request: Any, context: Context) -> None:

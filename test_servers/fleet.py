@@ -109,9 +109,7 @@ class Fleet:
         enough = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
         if soft != resource.RLIM_INFINITY and soft < enough:
             resource.setrlimit(resource.RLIMIT_NOFILE, (enough, hard))
-        fleet = cls(ledger)
-        await fleet._backend.start()
-        return fleet
+        return cls(ledger)
 
     @classmethod
     @asynccontextmanager
@@ -132,10 +130,6 @@ class Fleet:
     def troubles(self) -> tuple[str, ...]:
         """Errors of the fleet itself. If there are any, the suite must not judge a client."""
         return tuple(self._troubles)
-
-    async def probe(self) -> None:
-        """Add to `troubles` if the gRPC server ended unexpectedly and no entry says so yet."""
-        await self._backend.probe()
 
     async def endpoint(
         self, mode: Mode = _SERVE, *, host: str = "127.0.0.1", port: int = 0
