@@ -33,9 +33,9 @@ class World(conformance.world.World):
         """
         __tracebackhide__ = True
         finding = self.client.ring_keys.bind(expected).finding(seen)
-        self.checks.note(f"expected {finding.wanted}: saw {finding.saw}")
+        self.checks.note(f"expected {finding.wanted}: observed {finding.saw}")
         if not finding.holds:
-            heading = "what was seen is not what was expected"
+            heading = "the observation differs from the expectation"
             raise AssertionError("\n".join([heading, *_told(finding)]))
 
     async def check(
@@ -66,10 +66,10 @@ class World(conformance.world.World):
 
 def _told(found: Finding | Decision) -> Iterator[str]:
     yield f"  expected  {found.wanted}"
-    yield f"  saw       {found.saw}"
+    yield f"  observed  {found.saw}"
     if found.differs:
         yield f"  differs   {found.differs}"
     if found.oracle:
-        yield f"  oracle    {found.oracle}"
+        yield f"  computed  from {found.oracle}"
     if isinstance(found, Finding) and found.doubtful:
         yield "  doubtful  the suite itself was late, which alone may be why"

@@ -23,6 +23,7 @@ from conformance.reporting.failure_groups import FailedDecision, Group, groups, 
 from conformance.reporting.outcome import counted
 from conformance.reporting.report import Run, Scenario, is_fatal
 from conformance.runner.terminal_escape import block
+from conformance.runner.user_input import WITHHELD
 from conformance.spec.catalogue import Catalogue, Clause, load
 
 SHOWN = 8
@@ -276,6 +277,8 @@ def _evidence(scenario: Scenario, found: Iterable[Decision], repeat: str) -> Ite
     if scenario.left:
         yield f"    left      files of the client: {listed(scenario.left, LEFT)}"
     yield f"    repeat    {repeat} --scenario {shlex.quote(scenario.id)}"
+    if f"={WITHHELD}" in repeat:
+        yield "              Fill in the values of --env: reports never contain them"
     if scenario.evidence:
         yield f"    evidence  {program_of(repeat)} show {shlex.quote(scenario.evidence)}"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Final
 
 
 class Unusable(Exception):
@@ -37,9 +38,13 @@ def pairs(given: Iterable[str]) -> dict[str, str]:
     return found
 
 
+WITHHELD: Final = "…"
+"""What a report has in the place of a value that the user passed by ``--env``."""
+
+
 def withheld(environment: Iterable[str]) -> dict[str, str]:
     """Return the names of the client's variables, without values: reports are public."""
-    return dict.fromkeys(environment, "…")
+    return dict.fromkeys(environment, WITHHELD)
 
 
 def require_folder(path: Path) -> None:

@@ -85,12 +85,12 @@ def test_the_example_passes_of_two_clients_beside_one_another(project: Path, oth
 def test_the_example_fails_of_a_broken_client_and_says_why(project: Path) -> None:
     ended = run(project, "--xdspec-client=reference", "--xdspec-env", BROKEN, "--xdspec-seed=7")
     assert ended.code == 1, ended.said
-    assert ended.said.count("what was seen is not what was expected") >= 2
+    assert ended.said.count("the observation differs from the expectation") >= 2
     assert ">       world.expect(calls, served.matches_ring())" in ended.said
     assert re.search(
         r"expected  each call reaches the endpoint to which a ring of \d+ entries maps", ended.said
     )
-    assert re.search(r"saw       \d+ of 100 calls went elsewhere", ended.said)
+    assert re.search(r"observed  \d+ of 100 calls went elsewhere", ended.said)
     assert "own_world.py" not in ended.said  # the failure is a line of the test
     assert "4 passed" in ended.said  # all that does not know of rings
     folder = next(folder for folder in ended.evidence if "ring_has_it" in folder.name)

@@ -222,6 +222,15 @@ def test_the_program_that_a_repeat_command_starts(repeat: str, program: str) -> 
     assert program_of(repeat) == program
 
 
+def test_values_that_a_report_withholds_are_asked_for() -> None:
+    made = run(record("ring.a", fails()))
+    hint = "Fill in the values of --env"
+    (with_value, _) = failures(made, CATALOGUE, "xdspec run some --env 'KEY=…'", "")
+    (without, _) = failures(made, CATALOGUE, "xdspec run some", "")
+    assert hint in with_value
+    assert hint not in without
+
+
 def test_evidence_is_shown_by_a_command() -> None:
     kept = msgspec.structs.replace(record("a", fails()), evidence="/some where/a")
     (text,) = texts(run(kept))
