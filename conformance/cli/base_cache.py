@@ -18,10 +18,11 @@ from conformance.cli.session import RunOptions
 from conformance.judging import json_files
 from conformance.judging.blocking import ended_early
 from conformance.judging.evidence import JudgedClient, Record
-from conformance.judging.verdicts import Verdict
+from conformance.judging.verdicts import BAD
 from conformance.reporting.provenance import suite
 from conformance.reporting.shard_report import Ended, ended_as, record_of
 from conformance.runner import files
+from conformance.runner.progress import Known
 
 FOLDER: Final = "gate"
 """Where bases are kept, in the cache."""
@@ -93,21 +94,25 @@ def read(place: Path | None) -> KeptBase | None:
         return None
 
 
-def with_more(kept: KeptBase | None, records: Sequence[Record], at: str) -> KeptBase | None:
+def with_more(
+    kept: KeptBase | None, records: Sequence[Record], at: str, known: Known
+) -> KeptBase | None:
     """Return what is kept, with what a run showed.
 
     A scenario with an error is not kept, nor one that ended early: another scenario of that run
-    knew why.
+    knew why. A failure that no baseline lists is not kept either: if the base fails by chance once,
+    no later change could break that clause.
 
     Args:
         kept: what is there.
         records: of the run.
         at: when it ran, in UTC.
+        known: tells which failures the baseline lists.
     """
     judged = records[0].client if records else None
     if judged is None:
         return kept
-    fit = [record for record in records if not (_is_error(record) or ended_early(record))]
+    fit = [record for record in records if not (ended_early(record) or _is_doubtful(record, known))]
     new = {record.scenario for record in records}
     old = kept.scenarios if kept and kept.client == judged else ()
     more = (KeptScenario(at=at, ended=ended_as(record)) for record in fit)
@@ -117,16 +122,25 @@ def with_more(kept: KeptBase | None, records: Sequence[Record], at: str) -> Kept
     )
 
 
-def _is_error(record: Record) -> bool:
-    return any(decision.verdict is Verdict.ERROR for decision in record.decisions)
+def _is_doubtful(record: Record, known: Known) -> bool:
+    return any(
+        decision.verdict in BAD and not known(record.scenario, decision)
+        for decision in record.decisions
+    )
 
 
-def add(place: Path, kept: KeptBase | None, records: Sequence[Record], at: datetime) -> None:
+def add(
+    place: Path,
+    kept: KeptBase | None,
+    records: Sequence[Record],
+    at: datetime,
+    known: Known,
+) -> None:
     """Add the records of a run to what is kept of a base, and mark it as used.
 
     Bases that were used long ago are removed.
     """
-    more = with_more(kept, records, at.isoformat(timespec="seconds"))
+    more = with_more(kept, records, at.isoformat(timespec="seconds"), known)
     if more is None:
         return
     place.parent.mkdir(parents=True, exist_ok=True)

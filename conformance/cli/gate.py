@@ -28,6 +28,7 @@ from conformance.cli.repetition import Repetition
 from conformance.cli.run_clients import baselines
 from conformance.cli.session import RunOptions, Session
 from conformance.judging.evidence import Record
+from conformance.judging.verdicts import Decision
 from conformance.reporting import gate as gates
 from conformance.reporting import gate_texts, repeats, report
 from conformance.reporting.gate import Gate
@@ -319,13 +320,17 @@ class Both:
 
         What is kept of the base is reused, and what it has to run is kept.
         """
-        known = {entry.clause for entry in self._session.known(base)}
-        wanted = {*gates.wanted_of_base(after, known)}
+        entries = self._session.known(base)
+        wanted = {*gates.wanted_of_base(after, {entry.clause for entry in entries})}
         there = {scenario.id for scenario in after.scenarios}
         place = base_cache.place_of(base, self._options)
         kept = base_cache.read(place)
         records = {record.scenario: record for record in (kept.records(there) if kept else ())}
         new: dict[str, Record] = {}
+
+        def known(scenario: str, decision: Decision) -> bool:
+            return any(entry.knows(scenario, decision) for entry in entries)
+
         runs: list[Run] = []
         while missing := wanted - records.keys() - new.keys():
             ran = self._run(base, missing)
@@ -336,7 +341,7 @@ class Both:
             if kept and kept.client != next(iter(new.values())).client:
                 records, kept = {}, None  # what is kept was judged by other ring keys
         if place and not any(run.troubles for run in runs):
-            base_cache.add(place, kept, tuple(new.values()), datetime.now(UTC))
+            base_cache.add(place, kept, tuple(new.values()), datetime.now(UTC), known)
         words = [_ran(run) for run in runs]
         reused = wanted - new.keys()
         if kept and reused:

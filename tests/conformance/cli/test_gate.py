@@ -190,6 +190,9 @@ def ran(scenario: str, verdict: Verdict, **more: Any) -> Record:
 
 
 def test_what_is_doubtful_of_a_base_is_not_kept() -> None:
+    def known(scenario: str, decision: Decision) -> bool:
+        return decision.verdict is Verdict.FAIL and scenario == "ring.known"
+
     early = Trouble(verdict=Verdict.FAIL, reason=Reason.HUNG, what="it hung", early=True)
     kept = base_cache.with_more(
         None,
@@ -197,18 +200,22 @@ def test_what_is_doubtful_of_a_base_is_not_kept() -> None:
             ran("ring.good", Verdict.PASS),
             ran("ring.error", Verdict.ERROR),
             ran("ring.early", Verdict.FAIL, trouble=early),
+            ran("ring.failure", Verdict.FAIL),
+            ran("ring.known", Verdict.FAIL),
         ],
         "2026-01-01T00:00:00+00:00",
+        known,
     )
     assert kept is not None
-    assert kept.names == {"ring.good"}
-    again = base_cache.with_more(kept, [ran("ring.error", Verdict.PASS)], "2026-01-02T00:00:00Z")
+    assert kept.names == {"ring.good", "ring.known"}
+    later = "2026-01-02T00:00:00Z"
+    again = base_cache.with_more(kept, [ran("ring.error", Verdict.PASS)], later, known)
     assert again is not None
-    assert again.names == {"ring.good", "ring.error"}
+    assert again.names == {"ring.good", "ring.known", "ring.error"}
     assert {record.scenario for record in again.records({"ring.good"})} == {"ring.good"}
-    failed = base_cache.with_more(again, [ran("ring.good", Verdict.ERROR)], "2026-01-03T00:00:00Z")
+    failed = base_cache.with_more(again, [ran("ring.good", Verdict.ERROR)], later, known)
     assert failed is not None
-    assert failed.names == {"ring.error"}
+    assert failed.names == {"ring.known", "ring.error"}
 
 
 def test_another_suite_keeps_runs_of_bases_elsewhere(
