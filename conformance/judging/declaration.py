@@ -20,8 +20,8 @@ class Bootstrap(msgspec.Struct, frozen=True, kw_only=True):
 
     fields: dict[str, Any] = {}
     """Top-level fields, by name."""
-    server_features: tuple[str, ...] = ()
-    """Additional features of the only server."""
+    server_features: tuple[Any, ...] = ()
+    """Additional features of the only server: names, or other JSON that no client understands."""
 
 
 AS_ALWAYS = Bootstrap()

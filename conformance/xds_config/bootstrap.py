@@ -56,6 +56,6 @@ WAITS_LONGER = "resource_timer_is_transient_error"
 """The server features of A88."""
 
 
-def with_features(*names: str) -> Bootstrap:
+def with_features(*features: object) -> Bootstrap:
     """Return a bootstrap configuration whose server has these features."""
-    return Bootstrap(server_features=names)
+    return Bootstrap(server_features=features)

@@ -27,7 +27,7 @@ class _Credentials(msgspec.Struct, frozen=True):
 class _Server(msgspec.Struct, frozen=True):
     server_uri: str
     channel_creds: list[_Credentials]
-    server_features: list[str] = []
+    server_features: list[Any] = []
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -45,7 +45,7 @@ class Bootstrap(msgspec.Struct, frozen=True):
     server: str
     node: Mapping[str, Any]
     certificate_providers: frozenset[str] = frozenset()
-    server_features: frozenset[str] = frozenset()
+    server_features: tuple[Any, ...] = ()
 
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> Bootstrap:
@@ -82,4 +82,4 @@ def parse(text: bytes) -> Bootstrap:
         raise BadBootstrap("the first of xds_servers has no channel_creds of type insecure")
     uri = server.server_uri.rpartition("/")[2]  # "dns:///host:port" names the same
     providers = frozenset(whole.certificate_providers)
-    return Bootstrap(uri, whole.node, providers, frozenset(server.server_features))
+    return Bootstrap(uri, whole.node, providers, tuple(server.server_features))

@@ -91,7 +91,7 @@ class XdsClient:
         self._rules = rules = replace(
             rules,
             certificate_providers=bootstrap.certificate_providers,
-            server_features=bootstrap.server_features,
+            server_features=rules.features_read(bootstrap.server_features),
         )
         self._loop = asyncio.get_running_loop()
         self._node = messages.node(bootstrap.node)

@@ -5,9 +5,9 @@ A53 and A88 change these rules by server features, which the bootstrap configura
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 IGNORES_DELETION: Final = "ignore_resource_deletion"  # A53
 FAILS_ON_DATA_ERRORS: Final = "fail_on_data_errors"  # A88
@@ -15,6 +15,14 @@ TIMER_IS_TRANSIENT: Final = "resource_timer_is_transient_error"  # A88
 
 DOES_NOT_EXIST_SECONDS: Final = 15.0
 TRANSIENT_SECONDS: Final = 30.0
+
+
+def those_with_a_name(features: Sequence[Any]) -> frozenset[str]:
+    """A30: ignore any entry that is not understood, regardless of type.
+
+    Clauses: A53-DEL-05.
+    """
+    return frozenset(feature for feature in features if isinstance(feature, str))
 
 
 def deletion_counts(_features: Collection[str]) -> bool:
@@ -80,6 +88,8 @@ def time_to_come_by_feature(features: Collection[str]) -> tuple[float, bool]:
 class DataErrorRules:
     """How long resources are waited for, and how long they stay."""
 
+    features_read: Callable[[Sequence[Any]], frozenset[str]] = those_with_a_name
+    """Takes server_features of the bootstrap configuration."""
     deletion_counts: Callable[[Collection[str]], bool] = deletion_counts
     refusal_counts: Callable[[str, Collection[str]], bool] = refusal_leaves_what_was
     """Takes the short name of a message, such as Cluster, and the server's features."""

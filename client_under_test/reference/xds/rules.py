@@ -194,7 +194,8 @@ def drop_may_lack(_field: str) -> bool:
 def as_wanted(_noun: str, names: Sequence[str]) -> Sequence[str]:
     """A37: subscribe once to each resource, however many watchers it has, until none is left.
 
-    Clauses: A37-TREE-07, A37-TREE-08, A37-TREE-09, A37-TREE-10, A37-TREE-34, A37-TREE-38.
+    Clauses: A27-ADS-03, A37-TREE-07, A37-TREE-08, A37-TREE-09, A37-TREE-10, A37-TREE-34,
+    A37-TREE-38.
     """
     return names
 

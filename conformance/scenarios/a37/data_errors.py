@@ -1,11 +1,14 @@
 """A53, A88: server features and resources that are deleted, rejected or never sent."""
 
+from functools import partial
 from typing import Any
 
 import pytest
 
 from conformance import timing
 from conformance.judging.declaration import scenario
+from conformance.judging.expectations import fits
+from conformance.judging.observations import Calls
 from conformance.scenarios.helpers.aggregates import (
     BEFORE_X,
     ROOTS,
@@ -26,7 +29,9 @@ from conformance.world import PendingCalls, World
 from conformance.xds_config.bootstrap import (
     FAILS_ON_DATA,
     KEEPS_DELETED,
+    VARIABLE,
     WAITS_LONGER,
+    bootstrap,
     with_features,
 )
 from conformance.xds_config.broken import (
@@ -37,6 +42,7 @@ from conformance.xds_config.broken import (
     without_resources,
 )
 from conformance.xds_config.config import XdsConfig
+from conformance.xds_config.routes import CLUSTER_HEADER
 from conformance.xds_config.trees import at_the_first, with_clusters
 from fake_control_plane import Kind
 from test_servers import Close
@@ -83,6 +89,42 @@ async def test_deletion_ignored(world: World) -> None:
     again = await moved(world, later, *GONE)
     await world.serve(again, unheard=True)
     await check_each(world, "A53-DEL-02", again, *ROOTS, DIRECT, failed=failed)
+
+
+NOT_UNDERSTOOD = ("feature_of_another_time", 7, {"name": "feature"}, ["feature"], None)
+
+
+@scenario("A53-DEL-05")
+async def test_features_not_understood(world: World) -> None:
+    """The client ignores entries of server_features that it does not understand.
+
+    A second process has that bootstrap, so that a client that cannot read it is seen to fail. The
+    feature after those entries makes the client keep a deleted Cluster.
+    """
+    planted = await deploy(world, direct=(UNAFFECTED_ROOT, DIRECT))
+    await in_use(world, planted.served, DIRECT, UNAFFECTED_ROOT)
+    features = with_features(*NOT_UNDERSTOOD, KEEPS_DELETED)
+    channel = await world.channels.open_elsewhere(
+        **{VARIABLE: bootstrap(world.plane.address, features)}
+    )
+
+    async def make_calls(root: str) -> Calls:
+        return await world.call([{CLUSTER_HEADER: root}] * 3, channel=channel)
+
+    expected = at_the_first(planted.served, DIRECT)
+    calls = await world.eventually(expected, partial(make_calls, DIRECT))
+    await world.check("A53-DEL-05", calls, expected)
+    if not fits(expected, calls):
+        return
+    await world.control.delete(Kind.CLUSTER, DIRECT)
+    later = await moved(world, planted.served, UNAFFECTED_ROOT)
+    await world.serve(later, unheard=True)
+    await world.rounds.require(
+        at_the_first(later, UNAFFECTED_ROOT),
+        partial(make_calls, UNAFFECTED_ROOT),
+        why="a response after the deletion is in use",
+    )
+    await world.check("A53-DEL-05", await make_calls(DIRECT), expected)
 
 
 def by(clause: str, *features: str) -> Any:

@@ -46,6 +46,19 @@ never_taken_again = Mutant(
     },
 )
 
+no_features_beside_odd_ones = Mutant(
+    clause="A53-DEL-05",
+    broken="if an entry of server_features is no string, none of them counts",
+    xds={
+        "features_read": lambda features: (
+            frozenset(features)
+            if all(isinstance(feature, str) for feature in features)
+            else frozenset()
+        )
+    },
+    issue="https://github.com/grpc/grpc-java/commit/e8ff6da2cf57a39a62497e9f317e6976b5bfb98c",
+)
+
 waited_for_in_vain = Mutant(
     clause="A53-DEL-03",
     broken="with the server feature, requests wait forever for a Cluster that never existed",
