@@ -1,5 +1,6 @@
 """A58: how weighted_round_robin shares requests by the load that backends report."""
 
+from collections.abc import Sequence
 from functools import partial
 
 import pytest
@@ -7,17 +8,24 @@ import pytest
 from conformance import timing
 from conformance.judging.aborts import SuiteTimeout
 from conformance.judging.declaration import case, scenario
-from conformance.judging.expectations import EachServesSome, MinimumShare, Proportions
+from conformance.judging.expectations import (
+    AllServedBy,
+    EachServesSome,
+    Fails,
+    MinimumShare,
+    Proportions,
+)
 from conformance.judging.observations import Call, Calls
+from conformance.scenarios.helpers.localities import endpoints
 from conformance.spec.oracles.statistics import draws_needed
 from conformance.world import World
-from conformance.xds_config.config import one_cluster, with_raw_clusters
+from conformance.xds_config.config import XdsConfig, one_cluster, with_raw_clusters
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import RoundRobin
 from conformance.xds_config.policy_lists import in_localities, policies, weighted_round_robin
 from conformance.xds_config.variants import ClusterVariant
 from test_servers import BackendEndpoint as Member
-from test_servers import BackendMetrics
+from test_servers import BackendMetrics, Close, Serve
 
 TO_TELL = draws_needed(0.25, 0.5)
 """Number of calls that distinguishes a share of 1/4 from 1/2."""
@@ -46,15 +54,21 @@ EVENLY = ((1, 2), (1, 2))
 QUARTER = ((1, 4), (3, 4))
 
 
+def by_weights(fields: str, members: Sequence[Member]) -> XdsConfig:
+    """Return a config of these endpoints under ClientSideWeightedRoundRobin with these fields."""
+    locality = Locality(tuple(Endpoint(member.address) for member in members))
+    served = one_cluster((locality,), policy=RoundRobin())
+    weighted = ClusterVariant("", policies(in_localities(weighted_round_robin(fields))))
+    return with_raw_clusters(served, weighted.of(served.cluster()))
+
+
 async def serve(world: World, fields: str, *metrics: BackendMetrics) -> list[Member]:
     """Serve a cluster whose backends report these metrics; return once each got a request."""
     members = list(await world.endpoints(len(metrics)))
     for member, reported in zip(members, metrics, strict=True):
         member.set_metrics(reported)
     addresses = tuple(member.address for member in members)
-    served = one_cluster((Locality(tuple(map(Endpoint, addresses))),), policy=RoundRobin())
-    weighted = ClusterVariant("", policies(in_localities(weighted_round_robin(fields))))
-    await world.serve(with_raw_clusters(served, weighted.of(served.cluster())))
+    await world.serve(by_weights(fields, members))
     calls = partial(world.call, world.sessions(8))
     await world.rounds.require(EachServesSome(addresses), calls, why="all of them are reachable")
     return members
@@ -196,3 +210,18 @@ async def test_short_update_period(world: World) -> None:
         raise SuiteTimeout(f"{FEW} calls took too long to fall between two updates of weights")
     expected = MinimumShare(changing.address, UNCHANGED_YET)
     await world.check("A58-WRR-02", Calls(tuple(seen)), expected)
+
+
+@scenario("A58-WRR-06", seconds=1.5, waits=True)
+async def test_failed_endpoints(world: World) -> None:
+    """Requests fail while all endpoints fail, and are served once the endpoints serve."""
+    members = await endpoints(world, Close(), Close())
+    await world.serve(by_weights(AT_ONCE, members))
+    calls = await world.eventually(Fails(), partial(world.call, world.sessions(5)))
+    await world.check("A58-WRR-06", calls, Fails())
+    for member in members:
+        await member.set_mode(Serve())
+    expected = AllServedBy(tuple(member.address for member in members))
+    make_calls = partial(world.call, world.sessions(5))
+    calls = await world.eventually(expected, make_calls, within=timing.BACKOFFS)
+    await world.check("A58-WRR-06", calls, expected)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from typing import Final
 
 from client_under_test.reference.editions.mutants import Mutant
@@ -9,6 +11,7 @@ from client_under_test.reference.values import BackendMetrics
 from client_under_test.reference.xds.policy_list_rules import WEIGHTED
 
 EDITION: Final = "weighted-round-robin"
+ENDPOINTS: Final = 2
 SHORTEST: Final = 100_000_000
 """The fewest nanoseconds of a weight_update_period that is used unchanged."""
 
@@ -56,6 +59,21 @@ passed_over = Mutant(
     broken="ClientSideWeightedRoundRobin is skipped, though A58 is declared",
     xds={"supports": lambda type_url: type_url != WEIGHTED},
     edition=EDITION,
+)
+
+
+def only_at_first() -> Callable[[bool, bool], bool]:
+    """Allow one attempt for each of two endpoints."""
+    attempts = itertools.count(1)
+    return lambda _before_the_list, _before_its_turn: next(attempts) <= ENDPOINTS
+
+
+never_tried_again = Mutant(
+    clause="A58-WRR-06",
+    broken="endpoints that have failed are never tried again",
+    rules={"tries_address": only_at_first()},
+    edition=EDITION,
+    issue="https://github.com/grpc/grpc-java/pull/10868",
 )
 
 no_weights = Mutant(
