@@ -4,7 +4,6 @@ from functools import partial
 
 from conformance.judging.declaration import scenario
 from conformance.judging.expectations import AllServedBy, SendsNewestNonce
-from conformance.scenarios.helpers.aggregates import deploy, in_use, with_route
 from conformance.world import World
 from conformance.xds_config.config import logical_dns, single_locality
 from conformance.xds_config.policies import RoundRobin
@@ -32,14 +31,14 @@ async def test_cluster_that_becomes_logical_dns(world: World) -> None:
 
 @scenario("A27-ADS-03", seconds=1)
 async def test_last_endpoints(world: World) -> None:
-    """The client unsubscribes from the last endpoints that it needs.
-
-    A route leads from a cluster of EDS to one of LOGICAL_DNS.
-    """
+    """The client unsubscribes from the last endpoints when its only cluster is LOGICAL_DNS."""
     world.preconditions.aggregates()
-    planted = await deploy(world, direct=("e", "d"), by_dns=("d",))
-    by_eds, by_dns = (with_route(planted.served, "e", to) for to in ("e", "d"))
-    await in_use(world, by_eds, "e")
-    await in_use(world, by_dns, "e")
+    here, there = await world.addresses(2)
+    await world.serve(single_locality([here], policy=RoundRobin()))
+    await world.require_served(world.sessions(5))
+    by_dns = logical_dns(there)
+    await world.serve(by_dns)
+    some = partial(world.call, world.sessions(5))
+    await world.rounds.require(AllServedBy((there,)), some, why="the cluster is LOGICAL_DNS")
     expected = subscriptions_of(by_dns, "ENDPOINTS")
     await world.check("A27-ADS-03", await world.control.asked_until(expected), expected)
