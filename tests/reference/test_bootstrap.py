@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from client_under_test.reference.xds.bootstrap import BadBootstrap, from_environment, parse
+from client_under_test.reference.xds.data_rules import those_with_a_name
 from client_under_test.reference.xds.messages import BadNode, node
 
 INSECURE = {"server_uri": "127.0.0.1:1", "channel_creds": [{"type": "insecure"}]}
@@ -26,9 +27,11 @@ def test_from_text_and_from_file(tmp_path: Path) -> None:
     file.write_text(text(dict(INSECURE, server_uri="dns:///host:2")))
     both = {"GRPC_XDS_BOOTSTRAP": str(file), "GRPC_XDS_BOOTSTRAP_CONFIG": text(INSECURE)}
     assert from_environment(both).server == "host:2"
-    features = ["xds_v3", "fail_on_data_errors"]
+    features = ["xds_v3", "fail_on_data_errors", 7, {"name": "of another time"}]
     server = dict(INSECURE, server_features=features)
-    assert parse(text(server).encode()).server_features == {*features}
+    found = parse(text(server).encode())
+    assert found.server_features == (*features,)
+    assert those_with_a_name(found.server_features) == {"xds_v3", "fail_on_data_errors"}
     providers = {"one": {"plugin_name": "file_watcher"}, "two": {}}
     assert parse(
         text(INSECURE, certificate_providers=providers).encode()
