@@ -34,7 +34,7 @@ def no_longer_needed(watched: AbstractSet[str], needed: AbstractSet[str]) -> Abs
 def cluster_as_known(_root: str, _name: str, cluster: Cluster | None) -> Cluster | None:
     """A37: the newest Cluster resource applies to each tree that contains it; None: wait.
 
-    Clauses: A74-CONFIG-03, A37-TREE-32, A37-TROUBLE-04.
+    Clauses: A74-CONFIG-03, A37-TREE-32, A37-TROUBLE-01, A37-TROUBLE-04.
     """
     return cluster
 

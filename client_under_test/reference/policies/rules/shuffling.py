@@ -24,7 +24,10 @@ def whatever_happened_before(
     _failed_before_the_list: bool,  # noqa: FBT001 - a state
     _failed_before_its_turn: bool,  # noqa: FBT001 - a state
 ) -> bool:
-    """A62-RETRY-01: an address is tried in its turn, and for good, even if it failed before."""
+    """A62-RETRY-01: an address is tried in its turn, and for good, even if it failed before.
+
+    Clauses: A58-WRR-06.
+    """
     return True
 
 
