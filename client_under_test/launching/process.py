@@ -75,10 +75,12 @@ class Forks(Protocol):
         folder: Path,
         stderr: IO[bytes],
         tell: int,
+        largest: int,
     ) -> bool:
         """Start a process of this client, with events to `protocol`; return False if it cannot.
 
         The events are those of the process's guard. Its own process id is written to `tell`.
+        No file that it writes grows beyond `largest` bytes.
         """
         ...
 
@@ -190,7 +192,9 @@ class ClientProcess:
                 if (
                     fork_servers is not None
                     and not (within or prepared.wrap)
-                    and await fork_servers.fork(prepared, pipes, given, folder, stderr, pipes.tell)
+                    and await fork_servers.fork(
+                        prepared, pipes, given, folder, stderr, pipes.tell, _LARGEST_FILE
+                    )
                 ):
                     return process
                 await asyncio.get_running_loop().subprocess_exec(

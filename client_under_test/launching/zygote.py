@@ -1,6 +1,6 @@
 """Does a program's imports once, and becomes its processes by forking.
 
-    python -I zygote.py SOCKET[,TOLD] PARENT (SCRIPT | -m PACKAGE)
+    python -I zygote.py SOCKET[,TOLD] PARENT (SCRIPT [ARGUMENT...] | -m PACKAGE)
 
 Each message on the socket requests one process: JSON with its environment and its folder, and the
 handles of its stdin, stdout and stderr. The response is its process id. The process is a child of
@@ -63,7 +63,7 @@ def main() -> None:
         settle((stdin, stdout, stderr), environment, folder)
         for handle in told:
             keep(int(parent), handle)
-        sys.argv = program[-1:]
+        sys.argv = program[1:] if program[0] == "-m" else program
         exec(code, {**names, "__name__": "__main__"})  # noqa: S102
 
 

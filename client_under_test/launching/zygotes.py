@@ -1,9 +1,12 @@
-"""Start an adapter's processes from a fork server that has done the imports.
+"""Start an adapter's processes from a fork server.
 
-The imports take most of the time of a start. The fork server only forks on request, like those of
-Python's `multiprocessing`. The suite uses it only for adapters whose manifest lists the variables
-that they read late (`start.reads-late`), and only on Linux. There a forked process can be the
-suite's child, so that it dies with the suite, and the suite notices its end.
+The fork server only forks on request, like those of Python's `multiprocessing`. The suite uses it
+only on Linux. There a forked process can be the suite's child, so that it dies with the suite, and
+the suite notices its end.
+
+Imports take most of the time of a Python adapter's start. If its manifest lists the variables that
+it reads late (`start.reads-late`), the fork server has done its imports. The process of any other
+adapter executes the adapter's command, so that only its guard is forked.
 """
 
 from __future__ import annotations
@@ -15,16 +18,18 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Final, Self
 
 from client_under_test.environments import Prepared
+from client_under_test.launching.environment import found
 from client_under_test.launching.parent_death import killed_with_parent
 from client_under_test.launching.pidfd import pidfd_open
 
 FORKER: Final = Path(__file__).with_name("zygote.py")
+EXECUTOR: Final = Path(__file__).with_name("exec_program.py")
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _ANSWER_BYTES: Final = 64
 
@@ -50,6 +55,7 @@ class ForkServers:
         folder: Path,
         stderr: IO[bytes],
         tell: int,
+        largest: int,
     ) -> bool:
         """Start a process of this client, if one with this environment can be forked.
 
@@ -60,11 +66,10 @@ class ForkServers:
             folder: where it is started.
             stderr: the file that keeps its stderr.
             tell: a pipe, to which the number of the process itself is written.
+            largest: the size limit in bytes of each file that a command which is executed writes.
         """
-        if prepared.client.manifest.start.reads_late is None:
-            return False
         if prepared.command not in self._made:
-            self._made[prepared.command] = await self._started(prepared, environment)
+            self._made[prepared.command] = await self._started(prepared, environment, largest)
         server = self._made[prepared.command]
         if server is None or not server.has(environment):
             return False
@@ -78,11 +83,17 @@ class ForkServers:
         return True
 
     async def _started(
-        self, prepared: Prepared, environment: Mapping[str, str]
+        self, prepared: Prepared, environment: Mapping[str, str], largest: int
     ) -> _ForkServer | None:
         if not can_adopt():
             return None
-        return await _ForkServer.start(prepared, environment, self._stderr_path)
+        late = prepared.client.manifest.start.reads_late
+        if late is None:
+            program = (str(EXECUTOR), str(largest), *found(prepared.command))
+            own = dict(os.environ)
+            return await _ForkServer.start(sys.executable, program, None, own, self._stderr_path)
+        python, _, *module = prepared.command
+        return await _ForkServer.start(python, module, late, environment, self._stderr_path)
 
     async def close(self) -> None:
         """End them; processes that were forked live on."""
@@ -96,12 +107,12 @@ class _ForkServer:
 
     def __init__(
         self,
-        late: Collection[str],
+        late: Collection[str] | None,
         environment: Mapping[str, str],
         forker: asyncio.subprocess.Process,
         connection: socket.socket,
     ) -> None:
-        self._late = frozenset(late)
+        self._late = None if late is None else frozenset(late)
         self._early = self._without_late(environment)
         self._forker = forker
         self._connection = connection
@@ -109,9 +120,13 @@ class _ForkServer:
 
     @classmethod
     async def start(
-        cls, prepared: Prepared, environment: Mapping[str, str], stderr_path: Path
+        cls,
+        python: str,
+        program: Sequence[str],
+        late: Collection[str] | None,
+        environment: Mapping[str, str],
+        stderr_path: Path,
     ) -> Self:
-        python, _, *program = prepared.command
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
         with theirs, stderr_path.open("ab") as stderr:
@@ -125,15 +140,18 @@ class _ForkServer:
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,
             )
-        late = prepared.client.manifest.start.reads_late or ()
         return cls(late, environment, forker, ours)
 
     def has(self, environment: Mapping[str, str]) -> bool:
-        """Return whether the imports ran in this environment, except for variables read late."""
-        return self._without_late(environment) == self._early
+        """Return whether the imports ran in this environment, except for variables read late.
+
+        A command that is executed does its imports later, so it can have any environment.
+        """
+        return self._late is None or self._without_late(environment) == self._early
 
     def _without_late(self, environment: Mapping[str, str]) -> dict[str, str]:
-        return {name: value for name, value in environment.items() if name not in self._late}
+        late = self._late or ()
+        return {name: value for name, value in environment.items() if name not in late}
 
     async def fork(
         self,
@@ -150,7 +168,7 @@ class _ForkServer:
         """
         stdin, to_stdin = os.pipe()
         from_stdout, stdout = os.pipe()
-        message = json.dumps([dict(environment), str(folder)]).encode()
+        message = json.dumps([{**environment, "PWD": str(folder)}, str(folder)]).encode()
         try:
             async with self._turn:
                 given = [stdin, stdout, stderr.fileno(), tell]

@@ -96,7 +96,11 @@ def indented(code: str) -> str:
     return "\n".join(f"    {line}" for line in code.splitlines())
 
 
-@pytest.fixture(params=["started", "forked"])
+class Executing(ForkServers):
+    """For adapters that do not say what they read late: their commands are executed."""
+
+
+@pytest.fixture(params=["started", "forked", "executed"])
 async def fork_servers(
     request: pytest.FixtureRequest, tmp_path: Path
 ) -> AsyncIterator[ForkServers | None]:
@@ -104,7 +108,8 @@ async def fork_servers(
     if request.param == "started":
         yield None
         return
-    made = ForkServers(tmp_path / "imports", deadline=DEADLINE)
+    kind = Executing if request.param == "executed" else ForkServers
+    made = kind(tmp_path / "imports", deadline=DEADLINE)
     yield made
     await made.close()
 
@@ -113,6 +118,11 @@ async def launched(
     prepared: Prepared, folder: Path, fork_servers: ForkServers | None = None
 ) -> ClientProcess:
     stderr = folder / "stderr"
+    if isinstance(fork_servers, Executing):
+        start = msgspec.structs.replace(prepared.client.manifest.start, reads_late=None)
+        manifest = msgspec.structs.replace(prepared.client.manifest, start=start)
+        client = msgspec.structs.replace(prepared.client, manifest=manifest)
+        prepared = msgspec.structs.replace(prepared, client=client)
     return await ClientProcess.launch(prepared, stderr_path=stderr, fork_servers=fork_servers)
 
 

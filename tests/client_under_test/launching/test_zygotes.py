@@ -99,6 +99,10 @@ def parent_of(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
+def command_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_bytes().decode()
+
+
 def prepared_stderr(prepared: Prepared) -> Path:
     return Path(prepared.command[-1]).with_name("stderr")
 
@@ -279,3 +283,58 @@ async def test_each_is_in_its_own_folder_and_behind_its_tool(
     await process.greet(deadline=DEADLINE)
     await process.close(deadline=DEADLINE)
     assert len(lines_of(tmp_path / "tool")) == 1
+
+
+EXECUTED = """
+import json, os, resource, sys
+for line in sys.stdin:
+    answer = dict(type="hello", id=json.loads(line)["id"], contract=1, name="a", version="1", at=1)
+    print(json.dumps(dict(answer, capabilities=[])), flush=True)
+print(os.environ["EARLY"], os.getcwd(), os.environ["PWD"], os.getpgid(0) == os.getpid(),
+      resource.getrlimit(resource.RLIMIT_FSIZE)[0], sys.argv[1:], file=sys.stderr)
+"""
+
+
+def executed(tmp_path: Path, *command: str) -> Prepared:
+    """An adapter that does not say what it reads late."""
+    known = of(tmp_path / "adapter")
+    start = msgspec.structs.replace(known.client.manifest.start, reads_late=None)
+    manifest = msgspec.structs.replace(known.client.manifest, start=start)
+    client = msgspec.structs.replace(known.client, manifest=manifest)
+    return msgspec.structs.replace(known, client=client, command=command)
+
+
+async def test_a_command_of_any_kind_is_executed_by_what_is_forked(
+    tmp_path: Path, fork_servers: ForkServers
+) -> None:
+    """Its guard is this process's own child; its environment and folder are those of a start."""
+    script = tmp_path / "adapter"
+    script.write_text(EXECUTED)
+    prepared = executed(tmp_path, sys.executable, "-I", str(script), "one", "two")
+    for early in ("early", "other"):
+        stderr = tmp_path / f"{early}.stderr"
+        process = await ClientProcess.launch(
+            prepared, stderr_path=stderr, environment={"EARLY": early}, fork_servers=fork_servers
+        )
+        await process.greet(deadline=DEADLINE)
+        guard = parent_of(process.pid)
+        assert parent_of(guard) == os.getpid()
+        assert "zygote" in command_of(guard)
+        assert (await process.close(deadline=DEADLINE)).code == 0
+        folder = str(process.folder)
+        said = f"{early} {folder} {folder} True {1 << 30} ['one', 'two']"
+        assert stderr.read_text().strip() == said
+
+
+async def test_a_command_that_cannot_be_executed_tells_why(
+    tmp_path: Path, fork_servers: ForkServers
+) -> None:
+    script = tmp_path / "adapter"
+    script.write_text("no program")
+    script.chmod(0o755)
+    prepared = executed(tmp_path, str(script))
+    process = await launched(prepared, fork_servers)
+    with pytest.raises(ClientExited) as raised:
+        await process.greet(deadline=DEADLINE)
+    assert raised.value.stderr_tail.strip() == f"{script}: Exec format error"
+    await process.close(deadline=DEADLINE)
