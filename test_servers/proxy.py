@@ -245,7 +245,7 @@ class _Connection:
             backend.write_eof()
 
     def pass_on(self, data: bytes) -> None:
-        """Pass on what the client says, unless it would end the backend."""
+        """Pass on what the client sends, unless it would end a grpcio server."""
         assert self.backend is not None, "there is a splice"
         try:
             passed = self._scanner.feed(data)
