@@ -73,7 +73,7 @@ class Turn:
 
     Attributes:
         clients: as the command line names them.
-        areas: of mutants, by base text.
+        areas: of mutants, by topic.
     """
 
     clients: tuple[str, ...] = ()
@@ -86,10 +86,19 @@ EVERY_DAY = (
 )
 """Clients. A real client without a version runs in the version that its manifest pins."""
 
+OTHER_AREAS = (
+    *("ads", "aggregate", "cds", "circuit_breaking", "data_errors", "dns", "drops", "eds"),
+    *("lb_policy_list", "lds_rds", "load_reports", "locality", "outlier_detection", "pick_first"),
+    *("priority", "weighted_round_robin"),
+)
+
 TURNS: tuple[Turn, ...] = (
     Turn(clients=("java", "reference+weighted-round-robin")),
-    Turn(clients=("reference+data-errors", "reference+least-request"), areas=("a42",)),
-    Turn(clients=("node",), areas=("a27", "a32", "a37", "a52")),
+    Turn(
+        clients=("reference+data-errors", "reference+least-request"),
+        areas=("ring_hash", "hash_policy"),
+    ),
+    Turn(clients=("node",), areas=OTHER_AREAS),
 )
 
 WATCHED = {
@@ -290,7 +299,7 @@ def beyond_renames(changes: Iterable[Change]) -> list[Change]:
 
 # Rows.
 
-TEXT = {"title", "seen_by", "basis", "section"}
+TEXT = {"title", "seen_by", "basis", "section", "document", "amends"}
 """Fields of a row that are for people."""
 
 PRESENCE = {"unobservable", "awaits", "grpc_only", "envoy"}

@@ -9,6 +9,7 @@ import ast
 import json
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -34,9 +35,7 @@ class Facts:
         self.known = known
         self._files = {
             clause: (FOLDER / name).relative_to(ROOT).as_posix()
-            for edition in known.editions
-            for name in edition.files
-            for clause in _ids(FOLDER / name)
+            for clause, name in known.files.items()
         }
 
     def link(self, clause: str) -> str:
@@ -49,19 +48,18 @@ class Facts:
         return escaped(text, self.link)
 
     def clauses(self) -> str:
-        """Return a table of the files of rows, by document."""
+        """Return a table of the files of rows, by topic."""
         text = f"{len(self.known)} clauses in all.\n\n"
         rows = (
             (
-                edition.id,
+                PurePosixPath(name).parent.name,
                 f"[{PurePosixPath(name).stem}](/{(FOLDER / name).relative_to(ROOT).as_posix()})",
                 cell(self.words(_first_comment(FOLDER / name))),
-                f"{len(_ids(FOLDER / name))}",
+                f"{count}",
             )
-            for edition in self.known.editions
-            for name in edition.files
+            for name, count in sorted(Counter(self.known.files.values()).items())
         )
-        return text + table(("text", "file", "subject", "clauses:"), rows)
+        return text + table(("topic", "file", "subject", "clauses:"), rows)
 
     def editions(self) -> str:
         """Return a table of every edition, in the order in which they amend each other."""

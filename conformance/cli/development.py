@@ -103,7 +103,7 @@ def new_client(language: str | None, folder: Path | None) -> None:
     echo(f"Next: {program()} doctor {shlex.quote(str(folder))}")
 
 
-@cloup.command(epilog=examples("mutants --clause A42-RING-13", "mutants --area a42/ring"))
+@cloup.command(epilog=examples("mutants --clause A42-RING-13", "mutants --area ring_hash/ring"))
 @with_options(MUTANTS)
 def mutants(**options: Any) -> int:
     """Break the reference client; scenarios must notice.

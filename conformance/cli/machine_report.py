@@ -33,7 +33,7 @@ BY_NAME_SERVER: Final = ("dns.*", "dns_again.*", "dns_names.*")
 BY_HOSTS: Final = (*BY_NAME_SERVER, "endpoint_addresses.logical_dns")
 """Scenarios that give a client host names of its own, which needs a mount namespace."""
 
-BY_IPV6: Final = ("dns_names.name[ipv6]",)
+BY_IPV6: Final = ("dns_names.invalid_name[ipv6]",)
 
 _MEMORY: Final = Path("/proc/meminfo")
 _GIB: Final = 1 << 30

@@ -399,7 +399,7 @@ MUTANTS = (
         group=SELECTION,
         multiple=True,
         metavar="AREA",
-        help="Run mutants of a base text, such as a42, or of one of its files, such as a42/ring.",
+        help="Run mutants of a topic, such as ring_hash, or of a file, such as ring_hash/ring.",
     ),
     option(
         "--mutant",

@@ -114,7 +114,7 @@ def _check(
         if not any(mutant.is_in(area) for mutant in mutants):
             known = ", ".join(sorted({mutant.module.partition("/")[0] for mutant in mutants}))
             raise Failure(
-                f"{area} is not an area of mutants: {known}, or a file of one, as a42/ring"
+                f"{area} is not an area of mutants: {known}, or a file of one, as ring_hash/ring"
             )
     for name in options.names:
         if name not in {mutant.id for mutant in mutants}:

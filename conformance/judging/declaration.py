@@ -120,7 +120,7 @@ scenario's id."""
 
 
 def scenario_id(item: Any) -> str:
-    """``hash_policy.random[absent]``: the module, the function and the row of its table."""
+    """``hash_policy.random_hash[absent]``: the module, the function and the row of its table."""
     name = re.sub(rf"{TARGET_MARK}[\w.]*", "", item.name.removeprefix("test_"))
     name = name.replace("[-", "[").replace("-]", "]").removesuffix("[]")
     return f"{item.path.stem}.{name}"

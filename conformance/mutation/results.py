@@ -25,7 +25,7 @@ from conformance.judging.verdicts import Decision, Reason, Verdict, leaves_a_cho
 from conformance.spec.catalogue import Catalogue
 
 MUTANTS = "conformance.mutation.mutants"
-"""The package of all mutants: a package for each base text, a module for each file of rows."""
+"""The package of all mutants: a package for each topic, a module for each file of rows."""
 
 DEATHS = {Reason.CRASHED, Reason.EXITED, Reason.FLOODED}
 
@@ -34,7 +34,7 @@ class DeclaredMutant(msgspec.Struct, frozen=True, kw_only=True):
     """A declared mutant."""
 
     id: str
-    """``hash_policy.hash_of_32_bits``: the section's file, and the name."""
+    """``hash_policy.hash_of_32_bits``: the file, and the name."""
     clause: str
     broken: str
     edition: str
@@ -45,11 +45,11 @@ class DeclaredMutant(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def module(self) -> str:
-        """The file of the mutant without its suffix, such as ``a42/ring``."""
+        """The file of the mutant without its suffix, such as ``ring_hash/ring``."""
         return self.place.partition(":")[0].removeprefix(f"{MUTANTS}.").replace(".", "/")
 
     def is_in(self, area: str) -> bool:
-        """Return whether the mutant is in an area: a base text (``a42``) or file (``a42/ring``)."""
+        """Return whether the mutant is in an area: a topic, or a file (``ring_hash/ring``)."""
         return area in {self.module, self.module.partition("/")[0]}
 
 

@@ -21,6 +21,7 @@ from client_under_test.manifests.toml_file import Unreadable, contents, decoded,
 from client_under_test.manifests.version_ranges import is_range, is_within, newest_known
 from conformance.judging.declaration import NONCES
 from conformance.judging.evidence import Record
+from conformance.judging.former_ids import current_id
 from conformance.judging.verdicts import Decision, Reason, Verdict, worst
 from conformance.spec.catalogue import Catalogue
 
@@ -150,15 +151,16 @@ class _Written(_Said, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """Yield an entry for each clause."""
         said = {field: getattr(self, field) for field in _Said.__struct_fields__}
         said["explanation"] = self.explanation or self.words
-        yield Entry(**said, scenarios=several(self.scenario))
+        yield Entry(**said, scenarios=several(self.scenario, self.clause))
         for clause, shown_by in self.also.items():
-            more = {"clause": clause, "scenarios": several(shown_by), "like": self.clause}
+            more = {"clause": clause, "scenarios": several(shown_by, clause), "like": self.clause}
             yield Entry(**said | more)
 
 
-def several(scenarios: str | tuple[str, ...]) -> tuple[str, ...]:
-    """One or several, as several."""
-    return (scenarios,) if isinstance(scenarios, str) else scenarios
+def several(scenarios: str | tuple[str, ...], clause: str) -> tuple[str, ...]:
+    """Return the present ids of one or several scenarios that decide a clause."""
+    named = (scenarios,) if isinstance(scenarios, str) else scenarios
+    return tuple(dict.fromkeys(current_id(scenario, clause) for scenario in named))
 
 
 class Fixed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -247,7 +249,7 @@ def parsed(
     own = tuple(each for entry in found.expected for each in entry.each())
     known, covered = places(below), places(own)
     for number, fix in enumerate(found.fixed):
-        for scenario in several(fix.scenario):
+        for scenario in several(fix.scenario, fix.clause):
             if (fix.clause, scenario) not in known:
                 where = place(content, f"fixed[{number}]")
                 raise BadBaseline(

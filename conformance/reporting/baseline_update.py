@@ -220,7 +220,7 @@ def _with_fixed(
     covered |= {
         (table["clause"], scenario)
         for table in document.get("fixed", ())
-        for scenario in baseline.several(table["scenario"])
+        for scenario in baseline.several(table["scenario"], table["clause"])
     }
     for entry in below:
         for scenario in entry.scenarios:

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+from msgspec import structs
 
 from client_under_test import Identity
 from conformance.judging import json_files
+from conformance.judging.former_ids import current_id
 from conformance.judging.ring_keys import RingKeys
 from conformance.judging.verdicts import (
     PRECEDENCE,
@@ -318,11 +320,36 @@ def read_any(path: Path) -> Report:
         BadReport: it cannot be read, or is none of this suite.
     """
     try:
-        return json_files.read(path, Report)
+        return with_present_ids(json_files.read(path, Report))
     except json_files.Unreadable as error:
         raise BadReport(f"{path} cannot be read: {error}") from None
     except json_files.ForeignFile as error:
         raise BadReport(f"{path} is not a report of this suite: {error}") from None
+
+
+def with_present_ids(report: Report) -> Report:
+    """Return a report, which may be an old one, with the present ids of its scenarios."""
+    return structs.replace(report, runs=tuple(map(_with_present_ids, report.runs)))
+
+
+def _with_present_ids(run: Run) -> Run:
+    scenarios = tuple(
+        structs.replace(
+            scenario,
+            id=current_id(scenario.id),
+            earlier=tuple(map(current_id, scenario.earlier)),
+        )
+        for scenario in run.scenarios
+    )
+    clauses = {
+        name: structs.replace(result, scenarios=tuple(map(current_id, result.scenarios)))
+        for name, result in run.clauses.items()
+    }
+    known = tuple(
+        structs.replace(entry, scenarios=tuple(map(current_id, entry.scenarios)))
+        for entry in run.known
+    )
+    return structs.replace(run, scenarios=scenarios, clauses=clauses, known=known)
 
 
 def is_shard(path: Path) -> bool:

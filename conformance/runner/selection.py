@@ -9,14 +9,21 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from conformance.judging.declaration import Declaration
+from conformance.judging.former_ids import all_functions, all_ids, function_of
 
 Ident = tuple[str, str]
 """The label of a target, or an empty string, and the id of a scenario: what runs once in a run."""
 
 
 def is_named(scenario: str, pattern: str) -> bool:
-    """Return whether a pattern matches a scenario's id, with or without its brackets."""
-    return pattern in {scenario, scenario.partition("[")[0]} or fnmatchcase(scenario, pattern)
+    """Return whether a pattern matches an id of a scenario, with or without its brackets.
+
+    Former ids count, too.
+    """
+    return any(
+        pattern in {name, function_of(name)} or fnmatchcase(name, pattern)
+        for name in all_ids(scenario)
+    )
 
 
 class Selection(msgspec.Struct, frozen=True):
@@ -58,5 +65,7 @@ def may_be_selected(function: str, clauses: AbstractSet[str], selection: Selecti
     # As far as a pattern is no pattern yet, one begins with the other.
     starts = [re.split(r"[*?\[]", pattern, maxsplit=1)[0] for pattern in selection.scenarios]
     return not starts or any(
-        function.startswith(start) or start.startswith(function) for start in starts
+        name.startswith(start) or start.startswith(name)
+        for name in all_functions(function)
+        for start in starts
     )

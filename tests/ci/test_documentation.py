@@ -122,11 +122,13 @@ def test_the_contract_page_has_every_message(facts: Facts) -> None:
 
 def test_source_is_shown_as_it_is() -> None:
     assert "def pick" in symbol(ROOT / "conformance/spec/oracles/ring/search.py", "Ring.pick")
-    assert row(ROOT / "conformance/spec/catalogue/a42/ring.toml", "A42-RING-13").startswith("[A42-")
+    assert row(ROOT / "conformance/spec/catalogue/ring_hash/ring.toml", "A42-RING-13").startswith(
+        "[A42-"
+    )
     with pytest.raises(LookupError):
         symbol(ROOT / "conformance/spec/oracles/ring/search.py", "Ring.nothing")
     with pytest.raises(LookupError):
-        row(ROOT / "conformance/spec/catalogue/a42/ring.toml", "A42-RING-99")
+        row(ROOT / "conformance/spec/catalogue/ring_hash/ring.toml", "A42-RING-99")
 
 
 def test_markdown_of_plain_text() -> None:
@@ -300,7 +302,7 @@ def test_every_knob_says_what_uses_it(facts: Facts) -> None:
     page = adapter_facts.knobs(facts)
     assert [knob for knob in get_args(Knob) if f"| `{knob}` |" not in page] == []
     assert "`ring.raised_cap`" in page
-    assert "`dns_again.failing_eds`" in page
+    assert "`dns_reresolution.failing_eds`" in page
     assert "`xdspec explore`" in page
 
 

@@ -123,7 +123,7 @@ def test_all_prose_is_read() -> None:
     wanted = (
         "README.md",
         "conformance/cli/options.py",
-        "conformance/spec/catalogue/a42/ring.toml",
+        "conformance/spec/catalogue/ring_hash/ring.toml",
         "client_under_test/adapters/go/expected.toml",
         "conformance/reporting/pages/templates/index.html",
     )

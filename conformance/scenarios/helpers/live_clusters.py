@@ -47,6 +47,11 @@ AFTERWARDS = "A37-VALID-29"
 UNCHANGED = "A46-NACK-03"
 
 
+def clauses_of(variants: Sequence[ClusterVariant]) -> tuple[str, ...]:
+    """Return the clauses that these variants decide, in their order."""
+    return tuple(dict.fromkeys(variant.clause for variant in variants))
+
+
 class LiveCluster:
     """A cluster in use, and another one next to it; updates change their endpoints (places).
 

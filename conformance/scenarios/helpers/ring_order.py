@@ -325,3 +325,12 @@ def _served_by(member: Member, call: Call, what: str) -> None:
     said = f"{what} ended {call.status} ({call.details or 'no details'}) at {where}"
     is_late = call.status != "OK" and call.status in OF_TIME
     raise (PreconditionTimeout if is_late else WrongOutcome)(said)
+
+
+RAISED_CAP = 16384
+
+
+def ring_of_5001(addresses: Sequence[str], ring: Policy, *, cap: int = RAISED_CAP) -> XdsConfig:
+    """Return a config whose weights require 5,001 entries, unless a maximum or cap is lower."""
+    light, first, two = addresses
+    return weighted_locality({light: 1, first: 2500, two: 2500}, policy=ring).with_ring_cap(cap)

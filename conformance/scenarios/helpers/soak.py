@@ -32,7 +32,7 @@ TURNS, KILLS = 10, 4
 LIST: Final = 100
 """Number of requests between two changes of the list, nearly all of them after the last kill. By
 then hardly any endpoint is IDLE. A client that crashes when an update removes an endpoint during a
-connection attempt survives this; endpoint_list.many_come_and_go exposes it."""
+connection attempt survives this; picker.many_endpoints_added_and_removed exposes it."""
 
 KILL: Final = 10
 """Number of requests after a change of the list during which connections are dropped."""

@@ -33,12 +33,12 @@ class Edition(
         date: The date of this wording in grpc/proposal. Envoy's edition has none.
         commit: The commit of that date in grpc/proposal.
         page: The file of a whole text in grpc/proposal.
-        files: The files with the rows of a whole text, relative to the catalogue's folder.
+        amends: The text that a whole text changes, if any.
         first_wording_of: The text whose first wording this is. A row has no first wording if the
             current wording also holds for it.
         part_of: The text that this is a part of, if clients implement the part alone.
-        areas: The areas of a part, such as "A76-KEY". The part has the clauses of these areas, in
-            the wordings of its text.
+        areas: The areas of ids, such as "A76-KEY". Those of a whole text are in its order; a part
+            has the clauses of its areas, in the wordings of its text.
         adds_to: The text that this was added to later. Clients implement text and addition
             separately, so neither implies the other.
     """
@@ -48,7 +48,7 @@ class Edition(
     date: dt.date | None = None
     commit: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{40}$")] | None = None
     page: Annotated[str, msgspec.Meta(pattern=r"^A\d+-[\w-]+\.md$")] | None = None
-    files: tuple[str, ...] = ()
+    amends: str | None = None
     first_wording_of: str | None = None
     part_of: str | None = None
     areas: tuple[Annotated[str, msgspec.Meta(pattern=r"^A\d+-[A-Z]+$")], ...] = ()
@@ -113,6 +113,11 @@ class Editions:
         """Return a text and its additions; each row of the text has a wording of one of them."""
         return frozenset({text, *(edition.id for edition in self if edition.adds_to == text)})
 
+    def place_of(self, clause: Clause) -> tuple[int, int, str]:
+        """Return a key that sorts clauses in the order of their texts, areas and numbers."""
+        areas = self._by_id[clause.document].areas
+        return (self.ids.index(clause.document), areas.index(clause.area), clause.id)
+
     def edition_for(self, clause: Clause, follows: Collection[str]) -> str | None:
         """Return the edition by which to judge a client that states these editions.
 
@@ -152,7 +157,6 @@ def broken_rules(listed: Collection[Edition]) -> Iterator[tuple[str, str]]:
     """Yield pairs of an edition and an error in its entry, for rules that types cannot express."""
     order = {edition.id: place for place, edition in enumerate(listed)}
     whole = {edition.id for edition in listed if edition.text == edition.id}
-    files: list[str] = []
     if len(order) < len(listed):
         yield "the list", "each edition must have one entry"
     for place, edition in enumerate(listed):
@@ -160,7 +164,7 @@ def broken_rules(listed: Collection[Edition]) -> Iterator[tuple[str, str]]:
             text for text in (edition.first_wording_of, edition.part_of, edition.adds_to) if text
         ]
         text = order.get(edition.text, place)
-        files += edition.files
+        is_whole = edition.id in whole
         complaints = {
             "at most one of first-wording-of, part-of and adds-to is allowed": len(relations) > 1,
             f"{edition.text} is not a whole text of the list": edition.text not in whole,
@@ -168,14 +172,17 @@ def broken_rules(listed: Collection[Edition]) -> Iterator[tuple[str, str]]:
             and text < place,
             f"the entry must come after {edition.text}": edition.first_wording_of is None
             and text > place,
-            "an edition with `part-of` needs `areas`, and no other edition may have them": (
-                bool(edition.areas) != bool(edition.part_of)
-            ),
-            f"`files` belongs to the entry of {edition.text}": bool(edition.files)
-            and edition.id not in whole,
-            f"`page` belongs to the entry of {edition.text}": bool(edition.page)
-            and edition.id not in whole,
-            "a file must appear in the list once": len(set(files)) < len(files),
+            "an edition with `part-of` needs `areas`": bool(edition.part_of and not edition.areas),
+            "only a whole text and an edition with `part-of` have `areas`": bool(edition.areas)
+            and not (is_whole or edition.part_of),
+            f"the areas of a text start with {edition.id}-": is_whole
+            and not all(area.startswith(f"{edition.id}-") for area in edition.areas),
+            "an area must appear in the list once": len(set(edition.areas)) < len(edition.areas),
+            f"`amends` belongs to the entry of {edition.text}": bool(edition.amends)
+            and not is_whole,
+            f"{edition.amends} is not a whole text of the list": edition.amends is not None
+            and edition.amends not in whole,
+            f"`page` belongs to the entry of {edition.text}": bool(edition.page) and not is_whole,
             "every edition but Envoy's needs `date` and `commit`": (
                 {edition.date is None, edition.commit is None} != {edition.id == ENVOY}
             ),

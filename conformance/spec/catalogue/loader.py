@@ -39,11 +39,13 @@ class Catalogue:
 
     Attributes:
         clauses: By id, in order.
+        files: The file of each clause's row, such as "ring_hash/ring.toml".
         editions: The editions that the clauses have wordings for.
         version: A hash of all clauses, for the provenance of a run.
     """
 
     clauses: dict[str, Clause]
+    files: dict[str, str]
     editions: Editions
     version: str
 
@@ -102,32 +104,28 @@ def load(folder: Path = FOLDER) -> Catalogue:
     """Read a catalogue; a second call returns the same object.
 
     Args:
-        folder: The folder of `documents.toml`, which lists the files in order.
+        folder: The folder of `documents.toml`; the files with rows are in folders by topic.
 
     Raises:
-        CatalogueError: A file is missing, not listed or wrong.
+        CatalogueError: A file is missing or wrong.
     """
     editions = _editions(folder)
-    listed = {name for edition in editions for name in edition.files}
-    forgotten = {path.relative_to(folder).as_posix() for path in folder.glob("*/*.toml")} - listed
-    if forgotten:
-        raise CatalogueError(
-            f"{DOCUMENTS} does not list {min(forgotten)}: it belongs to the `files` of a text."
-        )
-    clauses: dict[str, Clause] = {}
-    for edition in editions:
-        for name in edition.files:
-            for place, clause in _clauses(folder, name, edition, editions):
-                if clause.id in clauses:
-                    raise CatalogueError(f"{place}: an earlier row has this id.")
-                clauses[clause.id] = clause
+    files: dict[str, str] = {}
+    rows: list[Clause] = []
+    for name in sorted(path.relative_to(folder).as_posix() for path in folder.glob("*/*.toml")):
+        for place, clause in _clauses(folder, name, editions):
+            if clause.id in files:
+                raise CatalogueError(f"{place}: {files[clause.id]} has a row with this id.")
+            files[clause.id] = name
+            rows.append(clause)
+    clauses = {clause.id: clause for clause in sorted(rows, key=editions.place_of)}
     for clause in clauses.values():
         below = clause.rests_on and clauses.get(clause.rests_on)
         if clause.rests_on and not (below and below.strength in {Strength.MUST, clause.strength}):
             weak = f"{clause.rests_on}, which is neither a MUST nor of the same strength"
             raise CatalogueError(f"{clause.id}: the clause depends on {weak}.")
     digest = hashlib.sha256(msgspec.json.encode(list(clauses.values())))
-    return Catalogue(clauses, editions, digest.hexdigest()[:12])
+    return Catalogue(clauses, files, editions, digest.hexdigest()[:12])
 
 
 def _table(folder: Path, name: str) -> dict[str, Any]:
@@ -160,9 +158,7 @@ def _editions(folder: Path) -> Editions:
     return Editions(listed)
 
 
-def _clauses(
-    folder: Path, name: str, document: Edition, editions: Editions
-) -> Iterator[tuple[str, Clause]]:
+def _clauses(folder: Path, name: str, editions: Editions) -> Iterator[tuple[str, Clause]]:
     """Yield the rows of a file, each with its location for error messages."""
     table = _table(folder, name)
     # Values above the rows are defaults for all rows of the file.
@@ -171,12 +167,29 @@ def _clauses(
         if clause_id in head:
             continue
         place = f"{name}, {clause_id}"
+        parts = _ID.fullmatch(clause_id)
+        if parts is None:
+            raise CatalogueError(f"{place}: the id must look like A42-HASH-03.")
+        text = next((edition for edition in editions if edition.id == parts[1]), None)
+        if text is None:
+            raise CatalogueError(f"{place}: {DOCUMENTS} has no document {parts[1]}.")
+        if given := {"document", "amends"} & {*head, *row}:
+            raise CatalogueError(
+                f"{place}: leave `{min(given)}` out. The id names the document, and {DOCUMENTS} "
+                "has what it amends."
+            )
         wordings = {edition: row.pop(edition) for edition in editions.wordings if edition in row}
         for key in row:
             if re.match(r"A\d", key):
                 raise CatalogueError(f"{place}: no edition in {DOCUMENTS} has wordings as `{key}`.")
-        clause = _read({**head, **row, "id": clause_id, "wordings": wordings}, Clause, place)
-        complaint = _complaint(clause, document, editions)
+        known = {
+            "id": clause_id,
+            "document": text.id,
+            "amends": text.amends,
+            "wordings": wordings,
+        }
+        clause = _read({**head, **row, **known}, Clause, place)
+        complaint = _complaint(clause, text, editions)
         if complaint:
             raise CatalogueError(f"{place}: {complaint}.")
         yield place, clause
@@ -184,12 +197,10 @@ def _clauses(
 
 def _complaint(clause: Clause, document: Edition, editions: Editions) -> str | None:
     """Return the first error in how the fields of a row fit together, which types cannot check."""
-    parts = _ID.fullmatch(clause.id)
-    if parts is None:
-        return "the id must look like A42-HASH-03"
     complaints = {
-        f"the id must start with the document, {clause.document}": parts[1] != clause.document,
-        f"{DOCUMENTS} lists this file for {document.id}": clause.document != document.id,
+        f"{DOCUMENTS} does not list {clause.area} in the `areas` of {document.id}": (
+            clause.area not in document.areas
+        ),
         f"the wording of {clause.document} is missing": (
             editions.of_text(clause.document).isdisjoint(clause.wordings)
         ),

@@ -21,6 +21,6 @@ if only:
         opened.write("x")
     is_down = is_down and starts.stat().st_size == int(only)
 if is_down:
-    os.environ[MUTANT_VARIABLE] = "conformance.mutation.mutants.a42.ring:rounded_down"
+    os.environ[MUTANT_VARIABLE] = "conformance.mutation.mutants.ring_hash.ring:rounded_down"
 vars(adapter).update(NAME="compiled", VERSION=(output / "version").read_text("utf-8").strip())
 asyncio.run(adapter.main())

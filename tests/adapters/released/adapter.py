@@ -10,7 +10,7 @@ import sys
 from client_under_test.reference import adapter
 from client_under_test.reference.editions.behavior import MUTANT_VARIABLE
 
-BROKEN = "conformance.mutation.mutants.a42.ring:rounded_down"
+BROKEN = "conformance.mutation.mutants.ring_hash.ring:rounded_down"
 
 version = sys.argv[1]
 if version.startswith("1.2."):

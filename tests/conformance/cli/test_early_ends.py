@@ -8,7 +8,7 @@ import pytest
 
 from tests.conformance.conftest import ADAPTERS
 
-ALIKE = ("late.clusters*", "lost.before_*", "lost.stream_ended_after*", "tree.many_ways")
+ALIKE = ("late_resources.clusters*", "lost.before_*", "lost.stream_ended_after*", "tree.many_paths")
 REFUTES = "tree.two_aggregates_of_the_same_leaves"
 """Here the client requests a cluster that an aggregate names, since it is called as a root is."""
 

@@ -39,7 +39,7 @@ def recorded(scenario: dict[str, Any]) -> dict[str, Any]:
 
 
 async def test_all_that_happened_is_on_one_clock(xdspec: Any) -> None:
-    patterns = ("load_report.names", "aggregated_state.one_ready")
+    patterns = ("load_report.cluster_and_service_names", "aggregated_state.one_ready")
     words = [word for pattern in patterns for word in ("--scenario", pattern)]
     ended = await xdspec.run("run", REFERENCE, *words, "--keep-evidence")
     assert ended.code == 0, ended.said

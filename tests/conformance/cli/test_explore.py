@@ -13,7 +13,7 @@ from conformance.explore import courses
 from conformance.explore.courses import Configuration, Course, Gate, Kill, Listed, Settle, Value
 from conformance.reporting.report import Exit
 
-FORGETS = "conformance.mutation.mutants.a42.subchannel_states:failed_once_and_for_all"
+FORGETS = "conformance.mutation.mutants.ring_hash.subchannel_states:failed_once_and_for_all"
 
 RECOVERS = Course(
     members=2,

@@ -55,7 +55,7 @@ def by_names(conduct):
 OF_RINGS = (
     "cluster.sizes[[]no-config]",
     "header.hash_of_the_value",
-    "picker.start",
+    "picker.first_endpoint",
     "picker.past_the_end_of_the_ring",
     "ring.hash_of_an_entry",
     "ring.search",
@@ -65,11 +65,11 @@ OF_RINGS = (
 OF_LOAD = (
     "leaf_load.*",
     "load_report.*",
-    "load_streams.asked_by_names",
-    "load_streams.lrs_server_that_comes_and_goes",
-    "load_streams.stream_that_ends*",
-    "load_streams.unknown_name",
-    "load_streams.what_has_gone",
+    "load_streams.requested_clusters",
+    "load_streams.lrs_server_added_and_removed",
+    "load_streams.stream_ends*",
+    "load_streams.unknown_cluster",
+    "load_streams.removed_clusters",
 )
 """Whose client need not be able to be asked for all clusters."""
 

@@ -31,7 +31,7 @@ SHOULD = "A42-RING-04"
 
 BROKEN = "this change breaks 2 clauses, of which 1 fails the gate"
 
-SLOW, SLOW_CLAUSE = "absent.routes", "A74-CONFIG-03"
+SLOW, SLOW_CLAUSE = "missing_resources.changed_routes", "A74-CONFIG-03"
 """A scenario that takes longer than a quick run may, and the clause that it alone decides."""
 
 

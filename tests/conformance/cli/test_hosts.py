@@ -18,7 +18,7 @@ from test_servers.exceptions import PortForbidden
 
 SECLUDED = Path(__file__).parents[2] / "adapters" / "secluded"
 SCENARIO = "endpoint_addresses.logical_dns"
-BROKEN = "conformance.mutation.mutants.a42.a61:name_without_addresses"
+BROKEN = "conformance.mutation.mutants.ring_hash.endpoint_addresses:name_without_addresses"
 
 
 @pytest.fixture(autouse=True)

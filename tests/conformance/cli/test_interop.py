@@ -26,9 +26,9 @@ async def test_a_first_report_without_an_adapter(xdspec: Any) -> None:
     ended = await xdspec.run(
         *("run", "interop", "--env", told()),
         *only(
-            "cluster.refused[minimum-beyond-8m]",
+            "cluster.rejected[minimum-beyond-8m]",
             "cluster.round_robin",
-            "hash_policy.random[header-not-sent]",
+            "hash_policy.random_hash[header-not-sent]",
             "header.header",
             "header.binary_header",
             "picker.states[all-failed]",
@@ -42,9 +42,9 @@ async def test_a_first_report_without_an_adapter(xdspec: Any) -> None:
     }
     cannot = ("skip", "capability")
     assert found == {
-        "cluster.refused[minimum-beyond-8m]": ("pass", None),
+        "cluster.rejected[minimum-beyond-8m]": ("pass", None),
         "cluster.round_robin": ("pass", None),
-        "hash_policy.random[header-not-sent]": ("pass", None),
+        "hash_policy.random_hash[header-not-sent]": ("pass", None),
         "header.header": ("pass", None),
         "header.binary_header": cannot,
         "picker.states[all-failed]": cannot,

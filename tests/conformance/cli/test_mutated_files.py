@@ -24,9 +24,13 @@ from conformance.runner.collection import scenarios
 
 from .mutations import SEEDS, mutated, mutated_json
 
-SCENARIOS: tuple[str, ...] = ("cluster.guard", "cluster.sizes[[]no-config]", "header.empty_value")
-SCENARIOS += ("ring.size[[]by-weight]", "load_report.dropped", "aggregated_state.one_ready")
-BROKEN = f"{MUTANT_VARIABLE}=conformance.mutation.mutants.a42.ring:weights_ignored"
+SCENARIOS: tuple[str, ...] = (
+    "cluster.environment_guard",
+    "cluster.sizes[[]no-config]",
+    "header.empty_value",
+)
+SCENARIOS += ("ring.size[[]by-weight]", "load_report.drops", "aggregated_state.one_ready")
+BROKEN = f"{MUTANT_VARIABLE}=conformance.mutation.mutants.ring_hash.ring:weights_ignored"
 FORESEEN = {0, 1, 4, 5, 6}
 """Exit codes: 3 would be trouble of the suite, and so what nobody foresaw."""
 

@@ -143,7 +143,7 @@ async def test_a_client_started_by_hand(started: Started) -> None:
     ("scenario", "clause", "steps"),
     [
         # Of which some are begun, and something else is looked at while they are under way.
-        ("picker.next_along_the_ring", "A42-PICK-08", 4),
+        ("picker.second_endpoint_in_ring_order", "A42-PICK-08", 4),
         # Of which some are dropped: no backend hears of them, and the person says what he saw.
         pytest.param("leaf_drops.every_priority", "A37-DROP-04", 2, marks=pytest.mark.slow),
     ],
@@ -172,7 +172,7 @@ async def test_streams_that_are_opened_and_cancelled_by_hand(started: Started, w
         statuses.append(status)
         return f"done {status}" if when == "at once" else "done"
 
-    async with started("serve", "circuit_breaking.after_the_end") as running:
+    async with started("serve", "circuit_breaking.ended_requests") as running:
         person = Person(running)
         bootstrap = await person.found(r"GRPC_XDS_BOOTSTRAP=(\S+)")
         async with client(bootstrap) as make:
@@ -195,7 +195,7 @@ async def test_streams_that_are_opened_and_cancelled_by_hand(started: Started, w
 @pytest.mark.slow
 async def test_a_stream_that_waits_is_told_as_one(started: Started) -> None:
     """The person's client has it wait, instead of having it fail by the limit."""
-    async with started("serve", "circuit_breaking.channels") as running:
+    async with started("serve", "circuit_breaking.shared_by_channels") as running:
         person = Person(running)
         bootstrap = await person.found(r"GRPC_XDS_BOOTSTRAP=(\S+)")
         async with client(bootstrap) as make:

@@ -24,7 +24,7 @@ LINKED = Path(__file__).parents[2] / "adapters" / "linked" / "adapter.py"
 REFERENCE = find("reference").manifest
 CLAUSE = "A42-RING-05"
 ONE = ("--scenario", "ring.size[[]minimum-not-divisible]", "--jobs", "1")
-MUTANT = "conformance.mutation.mutants.a42.ring:rounded_down"
+MUTANT = "conformance.mutation.mutants.ring_hash.ring:rounded_down"
 
 needs_compiler = pytest.mark.skipif(
     any(shutil.which(tool) is None for tool in ("c++", "ar", "pkg-config")),

@@ -12,7 +12,14 @@ import client_under_test
 
 REAL = Path(client_under_test.__file__).parent / "adapters"
 STATED = re.compile(r"\[\[ring-key-formats\]\]\n(versions.*\n)?format = .*\n")
-SEVERAL = ("--scenario", "ring.size[[]by-weight]", "--scenario", "picker.start", "--jobs", "2")
+SEVERAL = (
+    "--scenario",
+    "ring.size[[]by-weight]",
+    "--scenario",
+    "picker.first_endpoint",
+    "--jobs",
+    "2",
+)
 
 
 def saying(folder: Path, said: str) -> str:

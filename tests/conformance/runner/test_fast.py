@@ -80,10 +80,16 @@ async def test_a_fast_run(xdspec: Any) -> None:
 
 async def test_what_no_text_of_the_client_says_is_left_out(xdspec: Any) -> None:
     """Its verdict is the same without a world; what leaves a choice is looked at all the same."""
-    asked = ["--scenario", "request_hash_header.one_ready", "--scenario", "shares.guard"]
+    asked = [
+        "--scenario",
+        "request_hash_header.one_ready",
+        "--scenario",
+        "weight_shares.environment_guard",
+    ]
     ended = await xdspec.run("run", "reference+2023", "--fast", *asked)
     left_out, chosen = (
-        ended.scenarios[name] for name in ("request_hash_header.one_ready", "shares.guard")
+        ended.scenarios[name]
+        for name in ("request_hash_header.one_ready", "weight_shares.environment_guard")
     )
     assert left_out["clauses"] == {"A76-REQ-04": "skip"}
     assert left_out["reason"] == "edition"

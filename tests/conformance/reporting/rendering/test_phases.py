@@ -31,7 +31,7 @@ Z1, Z2, B = "127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"
 SERVE, CLOSE = Mode("SERVE"), Mode("CLOSE")
 CLOSING = GATES["CLOSE"]
 RECORD = Record(
-    scenario="leaf_localities.hash_leaf_by_leaf",
+    scenario="leaf_localities.ring_of_each_leaf",
     client=JudgedClient(name="go", version="1", variant=None, follows=()),
     checks=(),
     seed=1,

@@ -22,7 +22,7 @@ from conformance.spec.catalogue import (
 )
 
 WITHOUT_ROWS = [
-    edition.id for edition in load().editions if edition.text == edition.id and not edition.files
+    edition.id for edition in load().editions if edition.text == edition.id and not edition.areas
 ][:-1]
 """Texts of gRPC's that can be stated, and say nothing yet."""
 
@@ -84,10 +84,10 @@ def test_a_document_without_rows_can_have_some(document: str, tmp_path: Path) ->
     folder = tmp_path / "catalogue"
     shutil.copytree(FOLDER, folder)
     base = document.lower()
-    with_files(folder, document, f"['{base}/rows.toml']")
-    (folder / base).mkdir(exist_ok=True)
-    (folder / base / "rows.toml").write_text(
-        f"document = '{document}'\nsection = 'A heading'\n"
+    with_areas(folder, document, f"['{document}-ROW']")
+    (folder / "a_topic").mkdir()
+    (folder / "a_topic" / "rows.toml").write_text(
+        f"section = 'A heading'\n"
         f"[{document}-ROW-01]\nstrength = 'MUST'\ntitle = 'a title'\n"
         f"{document} = 'A statement.'\nseen_by = 'A way to see it.'\n"
     )
@@ -100,34 +100,27 @@ def test_a_document_without_rows_can_have_some(document: str, tmp_path: Path) ->
 
 
 def only_a42(folder: Path) -> None:
-    """Make the catalogue in a folder, without the rows of other base texts."""
+    """Make the catalogue in a folder, with the rows of A42 and of what amends it alone."""
     shutil.copytree(FOLDER, folder)
-    for path in folder.iterdir():
-        if path.is_dir() and path.name != "a42":
-            shutil.rmtree(path)
-    for path in (folder / "a42").iterdir():
-        rows = path.read_text("utf-8")
-        path.write_text(re.sub(r"^rests_on = 'A52-.*\n", "", rows, flags=re.MULTILINE), "utf-8")
-    documents = folder / "documents.toml"
-    listed = r"^files = \[[^\]]*\]\n"
-    written = documents.read_text("utf-8")
-    kept = re.sub(
-        listed, lambda row: row[0] if "'a42/" in row[0] else "", written, flags=re.MULTILINE
-    )
-    documents.write_text(kept, "utf-8")
+    kept = {row.id for row in load() if "A42" in {row.document, row.amends}}
+    for path in folder.glob("*/*.toml"):
+        head, *rows = re.split(r"(?m)^(?=\[A\d+-)", path.read_text("utf-8"))
+        mine = [row for row in rows if row[1 : row.index("]")] in kept]
+        text = re.sub(r"(?m)^rests_on = 'A52-.*\n", "", "".join([head, *mine]))
+        path.write_text(text, "utf-8")
 
 
-def with_files(folder: Path, text: str, files: str) -> None:
-    """Name files at an entry of the list."""
+def with_areas(folder: Path, text: str, areas: str) -> None:
+    """Set the areas of an entry of the list."""
     documents = folder / "documents.toml"
-    entry = f"id = '{text}'\n"
-    written = documents.read_text("utf-8")
-    assert written.count(entry) == 1
-    documents.write_text(written.replace(entry, f"{entry}files = {files}\n"), "utf-8")
+    first, entry, rest = documents.read_text("utf-8").partition(f"id = '{text}'\n")
+    assert entry
+    own, others, more = rest.partition("[[edition]]")
+    own = re.sub(r"(?m)^areas = .*\n", "", own)
+    documents.write_text(f"{first}{entry}areas = {areas}\n{own}{others}{more}", "utf-8")
 
 
 AGGREGATES = """
-document = 'A37'
 section = 'Proposal / Logical DNS'
 
 [A37-DNS-01]
@@ -174,10 +167,10 @@ def test_dated_wordings_and_additions_of_a_new_folder(
 ) -> None:
     folder = tmp_path / "catalogue"
     only_a42(folder)
-    (folder / "a37").mkdir()
-    (folder / "a37" / "aggregate.toml").write_text(AGGREGATES)
-    with_files(folder, "A37", "['a37/aggregate.toml']")
-    with (folder / "a42" / "a61.toml").open("a") as rows:
+    (folder / "a_topic").mkdir()
+    (folder / "a_topic" / "rows.toml").write_text(AGGREGATES)
+    with_areas(folder, "A37", "['A37-AGG', 'A37-DNS']")
+    with (folder / "ring_hash" / "endpoint_addresses.toml").open("a") as rows:
         rows.write(
             "\n[A61-DNS-02]\nstrength = 'MUST'\ntitle = 'policy of LOGICAL_DNS'\n"
             "A61-DNS = 'It is that of its Cluster.'\nseen_by = 'A way to see it.'\n"
@@ -307,7 +300,8 @@ id = 'A42'
 brings = 'a ring'
 date = 2023-09-07
 commit = '2222222222222222222222222222222222222222'
-files = []
+amends = 'A42'
+areas = ['A42-HASH']
 
 [[edition]]
 id = 'A42-KEY'
@@ -327,16 +321,31 @@ brings = 'another ring'
     ("what", "instead", "says"),
     [
         ("brings = 'a ring'\n", "", "A42: Object missing required field `brings`."),
-        ("files =", "flies =", "A42: Object contains unknown field `flies`."),
+        ("amends =", "amneds =", "A42: Object contains unknown field `amneds`."),
         ("id = 'A42'\n", "id = 'A42'\nadds-to = 'A61'\n", "A42-2021: A42 is not a whole text of"),
         ("id = 'A42-KEY'", "id = 'A42'", "the list: each edition must have one entry."),
         ("id = 'A42-KEY'", "id = 'A42-key'", "A42-key: Expected `str` matching regex"),
         ("part-of = 'A42'", "part-of = 'A43'", "A42-KEY: A43 is not a whole text of the list."),
-        ("part-of =", "adds-to =", "A42-KEY: an edition with `part-of` needs `areas`, and no"),
-        ("areas =", "adds-to = 'A42'\nareas =", "A42-KEY: at most one of first-wording-of, part"),
-        ("areas =", "files = ['b']\nareas =", "A42-KEY: `files` belongs to the entry of A42."),
-        ("areas =", "page = 'A42-b.md'\nareas =", "A42-KEY: `page` belongs to the entry of A42."),
-        ("files = []", "files = ['b', 'b']", "A42: a file must appear in the list once."),
+        ("part-of =", "adds-to =", "A42-KEY: only a whole text and an edition with `part-of` have"),
+        ("areas = ['A42-KEY']\n", "", "A42-KEY: an edition with `part-of` needs `areas`."),
+        ("'A42-HASH'", "'A43-HASH'", "A42: the areas of a text start with A42-."),
+        ("amends = 'A42'", "amends = 'A43'", "A42: A43 is not a whole text of the list."),
+        (
+            "areas = ['A42-KEY']",
+            "adds-to = 'A42'\nareas = ['A42-KEY']",
+            "A42-KEY: at most one of first-wording-of, part",
+        ),
+        (
+            "part-of =",
+            "amends = 'A42'\npart-of =",
+            "A42-KEY: `amends` belongs to the entry of A42.",
+        ),
+        (
+            "part-of =",
+            "page = 'A42-b.md'\npart-of =",
+            "A42-KEY: `page` belongs to the entry of A42.",
+        ),
+        ("['A42-HASH']", "['A42-B', 'A42-B']", "A42: an area must appear in the list once."),
         ("date = 2021-06-09\n", "", "A42-2021: every edition but Envoy's needs `date` and"),
         ("commit = '1111", "commit = 'HEAD", "A42-2021: Expected `str` matching regex"),
         ("[[edition]]\nid = 'A42-2021'", "[edition]\nid = 'A42-2021'", ""),
@@ -365,7 +374,7 @@ def test_entries_in_the_wrong_order_are_named(tmp_path: Path) -> None:
         assert str(raised.value) == f"documents.toml, {says}"
 
 
-@pytest.mark.parametrize("text", ["edition = 1", "files = ['a42/hash.toml']", ""])
+@pytest.mark.parametrize("text", ["edition = 1", "amends = 'A42'", ""])
 def test_a_list_of_something_else(tmp_path: Path, text: str) -> None:
     (tmp_path / "documents.toml").write_text(text)
     with pytest.raises(CatalogueError) as raised:

@@ -1,1 +1,0 @@
-"""Mutants of A32's clauses."""

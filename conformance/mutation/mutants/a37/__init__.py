@@ -1,1 +1,0 @@
-"""Mutants of A37's clauses, and of those that amend it."""

@@ -1,1 +1,0 @@
-"""Mutants of A52's clauses, and of those that amend it."""

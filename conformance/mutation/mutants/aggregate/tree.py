@@ -1,0 +1,393 @@
+"""Mutants of the clauses in tree.toml."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from client_under_test.reference.clusters.discovery import (
+    DEPTH_LIMIT,
+    Aggregate,
+    Cluster,
+    Leaf,
+    Missing,
+    circles_are_followed,
+    is_too_deep,
+    those_that_exist,
+)
+from client_under_test.reference.editions.mutants import Mutant
+from client_under_test.reference.values import Status
+
+Known = Mapping[str, Cluster]
+
+
+Found = Sequence[Leaf | Missing]
+
+
+Leaves = tuple[Leaf, ...] | Status | None
+
+
+MANY = 1000
+
+
+REFUSED = Status.unavailable("not by this mutant")
+
+
+def below(name: str, known: Known) -> tuple[str, ...]:
+    """Return the underlying clusters of an aggregate."""
+    cluster = known.get(name)
+    return cluster.clusters if isinstance(cluster, Aggregate) else ()
+
+
+def level_by_level(root: str, _met: Sequence[str], known: Known) -> Sequence[str]:
+    """Return the clusters breadth first."""
+    order, level = dict[str, None](), [root]
+    while level:
+        order |= dict.fromkeys(level)
+        level = [child for name in level for child in below(name, known) if child not in order]
+    return tuple(order)
+
+
+def last_place(root: str, met: Sequence[str], known: Known) -> Sequence[str]:
+    """Return the clusters depth first, repeated ones at their last position."""
+    order = dict[str, None]()
+
+    def go(name: str) -> None:
+        for child in below(name, known):
+            order.pop(child, None)
+            order.setdefault(child)
+            go(child)
+
+    order.setdefault(root)
+    go(root)
+    return tuple(name for name in order if name in met)
+
+
+def once_below_each(_root: str, met: Sequence[str], known: Known) -> Sequence[str]:
+    """Drop all clusters of a list after a repeated name."""
+    for name in met:
+        listed = below(name, known)
+        if len(set(listed)) < len(listed):
+            first = next(at for at, child in enumerate(listed) if child in listed[:at])
+            return tuple(
+                child for child in met if child not in listed[first:] or child in listed[:first]
+            )
+    return met
+
+
+def unless_an_aggregate_adds_nothing(_root: str, met: Sequence[str], known: Known) -> Sequence[str]:
+    """Return no cluster if an aggregate adds nothing to the earlier ones."""
+    lists = [set(below(name, known)) for name in met if isinstance(known[name], Aggregate)]
+    seen = set[str]()
+    for names in lists[1:]:
+        if names <= seen:
+            return ()
+        seen |= names
+    return met
+
+
+def found_by(change: Callable[[str, Found], Found]) -> Callable[[str, Found, bool], Leaves]:
+    """Return a rule that changes the found clusters before it chooses the leaves."""
+    return lambda root, found, in_force: those_that_exist(root, change(root, found), in_force)
+
+
+def apart_from_roots() -> Callable[[str, Found], Found]:
+    """Remove roots from the leaves of other roots."""
+    roots = set[str]()
+
+    def change(root: str, found: Found) -> Found:
+        roots.add(root)
+        return [leaf for leaf in found if leaf.name == root or leaf.name not in roots]
+
+    return change
+
+
+def of_the_first_root() -> Callable[[str, Found], Found]:
+    """Assign each leaf to its first root only."""
+    owners: dict[str, str] = {}
+    return lambda root, found: [
+        leaf for leaf in found if owners.setdefault(leaf.name, root) == root
+    ]
+
+
+def once_true(rule: Callable[[int], bool]) -> Callable[[int], bool]:
+    """Return a rule that stays true once it was true."""
+    was = False
+
+    def broken(number: int) -> bool:
+        nonlocal was
+        was = was or rule(number)
+        return was
+
+    return broken
+
+
+def once_empty() -> Callable[[str, Found], Found]:
+    """Return no leaves forever for a root that once had none."""
+    empty = set[str]()
+
+    def change(root: str, found: Found) -> Found:
+        if not found:
+            empty.add(root)
+        return () if root in empty else found
+
+    return change
+
+
+# The order.
+
+sorted_by_name = Mutant(
+    clause="A37-TREE-01",
+    broken="leaves are in the order of their names, as in a sorted map",
+    rules={"leaf_order": lambda _root, met, _known: sorted(met)},
+)
+
+
+last_first = Mutant(
+    clause="A37-TREE-01",
+    broken="leaves are in the order of a stack",
+    rules={"leaf_order": lambda _root, met, _known: met[::-1]},
+)
+
+
+first_alone = Mutant(
+    clause="A37-TREE-01",
+    broken="an aggregate has only its first leaf",
+    rules={
+        "leaf_order": lambda _root, met, known: [
+            name for name in met if not isinstance(known[name], Aggregate)
+        ][:1]
+    },
+)
+
+
+breadth_first = Mutant(
+    clause="A37-TREE-02",
+    broken="the leaves of a nested aggregate come after the others",
+    rules={"leaf_order": level_by_level},
+    issue="https://github.com/grpc/grpc-java/pull/12140",
+)
+
+
+example_by_type = Mutant(
+    clause="A37-TREE-03",
+    broken="LOGICAL_DNS leaves come before all others",
+    rules={
+        "leaves": found_by(
+            lambda _root, found: sorted(
+                found, key=lambda leaf: not (isinstance(leaf, Leaf) and leaf.dns_name)
+            )
+        )
+    },
+)
+
+
+leaf_at_its_last_place = Mutant(
+    clause="A37-TREE-04",
+    broken="a repeated leaf counts at its last position",
+    rules={"leaf_order": last_place},
+)
+
+
+listed_at_its_last_place = Mutant(
+    clause="A37-TREE-05",
+    broken="a cluster that is listed twice counts at its second position",
+    rules={"leaf_order": last_place},
+)
+
+
+rest_of_a_list_lost = Mutant(
+    clause="A37-TREE-05",
+    broken="clusters after a repeated name are lost",
+    rules={"leaf_order": once_below_each},
+)
+
+
+shared_aggregate_at_its_last_place = Mutant(
+    clause="A37-TREE-06",
+    broken="the leaves of a repeated aggregate count at its last position",
+    rules={"leaf_order": last_place},
+)
+
+
+many_ways_are_an_error = Mutant(
+    clause="A37-TREE-35",
+    broken="an aggregate without new leaves makes the whole tree fail",
+    rules={"leaf_order": unless_an_aggregate_adds_nothing},
+)
+
+
+# Users of a cluster.
+
+roots_are_no_leaves = Mutant(
+    clause="A37-TREE-14",
+    broken="a cluster of a route is no leaf of aggregates",
+    rules={"leaves": found_by(apart_from_roots())},
+)
+
+
+leaves_of_one_root = Mutant(
+    clause="A37-TREE-15",
+    broken="a leaf belongs only to the first aggregate that has it, as in gRPC 1.85.1",
+    rules={"leaves": found_by(of_the_first_root())},
+)
+
+
+# Subscriptions.
+
+one_too_many = Mutant(
+    clause="A37-TREE-07",
+    broken="a Cluster that no tree has is requested",
+    xds={"names_asked_for": lambda noun, names: (*names, "xds") if noun == "Cluster" else names},
+)
+
+
+endpoints_of_what_is_no_leaf = Mutant(
+    clause="A37-TREE-09",
+    broken="the service name of a cluster that is not EDS is requested",
+    xds={
+        "names_asked_for": lambda noun, names: (
+            (*names, "a-service") if noun == "ClusterLoadAssignment" else names
+        )
+    },
+)
+
+
+endpoints_of_aggregates = Mutant(
+    clause="A37-TREE-08",
+    broken="endpoints of a cluster that is no leaf are requested",
+    xds={
+        "names_asked_for": lambda noun, names: (
+            (*names, "m") if noun == "ClusterLoadAssignment" else names
+        )
+    },
+)
+
+
+named_twice = Mutant(
+    clause="A37-TREE-10",
+    broken="each watch has its own subscription",
+    xds={"names_asked_for": lambda _noun, names: (*names, *names[-1:])},
+)
+
+
+# The depth.
+
+fifteen_names = Mutant(
+    clause="A37-TREE-16",
+    broken="a chain of 16 names exceeds the limit",
+    rules={"is_too_deep": lambda names: names >= DEPTH_LIMIT},
+)
+
+
+eighteen_names = Mutant(
+    clause="A37-TREE-17",
+    broken="the depth limit is 32",
+    rules={"is_too_deep": lambda names: names > 2 * DEPTH_LIMIT},
+)
+
+
+no_limit = Mutant(
+    clause="A37-TREE-17",
+    broken="there is no depth limit",
+    rules={"is_too_deep": lambda names: names > MANY + 200},
+)
+
+
+seventeen_names = Mutant(
+    clause="A37-TREE-19",
+    broken="a chain of 17 names is within the limit",
+    rules={"is_too_deep": lambda names: names > DEPTH_LIMIT + 1},
+    reports="served",
+)
+
+
+too_deep_for_good = Mutant(
+    clause="A37-TREE-20",
+    broken="a tree that was once too deep stays too deep",
+    rules={"is_too_deep": once_true(is_too_deep)},
+)
+
+
+circles_for_ever = Mutant(
+    clause="A37-TREE-22",
+    broken="a cycle exceeds the limit even if there is a leaf",
+    rules={"leads_round": circles_are_followed},
+    reports="fails",
+)
+
+
+circle_is_awaited = Mutant(
+    clause="A37-TREE-21",
+    broken="requests wait for a tree without a leaf",
+    rules={
+        "leaves": lambda root, found, in_force: (
+            those_that_exist(root, found, in_force) if found else None
+        )
+    },
+)
+
+
+circle_for_good = Mutant(
+    clause="A37-TREE-23",
+    broken="a cluster that was once in a cycle stays in it",
+    rules={"leaves": found_by(once_empty())},
+)
+
+
+deep_and_served = Mutant(
+    clause="A37-TREE-18",
+    broken="the depth limit is 32",
+    rules={"is_too_deep": lambda names: names > 2 * DEPTH_LIMIT},
+)
+
+
+no_name_beyond_ten = Mutant(
+    clause="A37-TREE-38",
+    broken="the client subscribes to ten Clusters at most",
+    xds={"names_asked_for": lambda _noun, names: names[:10]},
+    reports="wait",
+)
+
+
+few_leaves = Mutant(
+    clause="A37-TREE-36",
+    broken="an aggregate of more than 1,000 clusters fails",
+    rules={
+        "leaves": lambda root, found, in_force: (
+            REFUSED if len(found) > MANY else those_that_exist(root, found, in_force)
+        )
+    },
+    reports="fails",
+)
+
+
+short_names = Mutant(
+    clause="A37-TREE-37",
+    broken="an aggregate with a name of more than 1,000 characters fails",
+    rules={
+        "leaves": lambda root, found, in_force: (
+            REFUSED
+            if any(len(leaf.name) > MANY for leaf in found)
+            else those_that_exist(root, found, in_force)
+        )
+    },
+    reports="fails",
+)
+
+
+one_connection_to_an_address = Mutant(
+    clause="A37-TREE-13",
+    broken="all users of an address share its connection",
+    rules={"shared_by": lambda subchannel: subchannel.address},
+    reports="one connection",
+)
+
+
+internal_in_a_cycle = Mutant(
+    clause="A37-TROUBLE-36",
+    broken="requests to a cycle end with INTERNAL",
+    rules={
+        "leaves": lambda root, found, in_force: (
+            those_that_exist(root, found, in_force) if found else Status("INTERNAL", "a cycle")
+        )
+    },
+    reports="INTERNAL",
+)

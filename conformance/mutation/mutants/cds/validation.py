@@ -1,0 +1,409 @@
+"""Mutants of the clauses in validation.toml."""
+
+from __future__ import annotations
+
+from envoy.config.cluster.v3.cluster_pb2 import Cluster
+
+from client_under_test.reference.editions.mutants import Mutant
+from client_under_test.reference.xds.cluster_rules import (
+    EDS,
+    eds_source_is_accepted,
+    host_and_port,
+    kind_of_cluster,
+    underlying_clusters,
+)
+from conformance.mutation.mutants.findings import not_forgiving, overlooking, refusing
+
+service_name_may_be_missing = Mutant(
+    clause="A47-CDS-01",
+    broken="a Cluster with an xdstp name needs no service name",
+    xds={"service_name_is_accepted": lambda _cluster, _written: True},
+)
+
+
+xdstp_refused = Mutant(
+    clause="A47-CDS-02",
+    broken="a Cluster with an xdstp name is rejected",
+    xds={"service_name_is_accepted": lambda cluster, _written: not cluster.startswith("xdstp:")},
+)
+
+
+self_refused = Mutant(
+    clause="A47-CDS-03",
+    broken="only `ads` is accepted as eds_config",
+    xds={"eds_source_is_accepted": {"ads"}.__contains__},
+)
+
+
+aggregate_needs_a_service_name = Mutant(
+    clause="A47-CDS-04",
+    broken="an aggregate with an xdstp name needs a service name",
+    xds={
+        "wrong_with_cluster": refusing(
+            lambda cluster: (
+                cluster.name.startswith("xdstp:") and not cluster.eds_cluster_config.service_name
+            )
+        )
+    },
+)
+
+
+ads_refused = Mutant(
+    clause="A27-CDS-01",
+    broken="only `self` is accepted as eds_config",
+    xds={"eds_source_is_accepted": {"self"}.__contains__},
+)
+
+
+no_source_at_all = Mutant(
+    clause="A27-CDS-02",
+    broken="a missing eds_cluster_config means ADS",
+    xds={"eds_source_is_accepted": {"ads", "self", None}.__contains__},
+)
+
+
+empty_source = Mutant(
+    clause="A27-CDS-03",
+    broken="an empty eds_config means ADS",
+    xds={"eds_source_is_accepted": {"ads", "self", None}.__contains__},
+)
+
+
+paths = Mutant(
+    clause="A27-CDS-04",
+    broken="a path is treated as ADS",
+    xds={
+        "eds_source_is_accepted": lambda source: (
+            eds_source_is_accepted(source) or "path" in (source or "")
+        )
+    },
+)
+
+
+apis = Mutant(
+    clause="A27-CDS-04",
+    broken="another API is treated as ADS",
+    xds={"eds_source_is_accepted": {"ads", "self", "api_config_source"}.__contains__},
+)
+
+
+any_lrs_server = Mutant(
+    clause="A27-CDS-07",
+    broken="load is reported to the control plane, whatever lrs_server names",
+    xds={"lrs_server_is_accepted": lambda _source: True},
+)
+
+
+health_checks_refused = Mutant(
+    clause="A27-CDS-10",
+    broken="an unsupported field, such as health_checks, is an error",
+    xds={"wrong_with_cluster": refusing(lambda cluster: bool(cluster.health_checks))},
+)
+
+
+service_name_ignored = Mutant(
+    clause="A27-CDS-05",
+    broken="endpoints are requested by the name of the cluster, whatever its service name",
+    xds={"service_name": lambda _kind, _written: ""},
+)
+
+
+service_name_made_up = Mutant(
+    clause="A27-CDS-06",
+    broken="a Cluster without a service name gets another service name",
+    xds={"service_name": lambda _kind, written: written or "default"},
+)
+
+
+KNOWN_TYPES = range(5)
+
+
+ENTRY = "lb_endpoints[0]"
+
+
+# Accepted Clusters.
+
+aggregate_refused = Mutant(
+    clause="A37-VALID-01",
+    broken="aggregates are not supported",
+    xds={"underlying_clusters": lambda _listed: None},
+)
+
+
+eds_refused = Mutant(
+    clause="A37-VALID-02",
+    broken="type EDS is rejected",
+    xds={"wrong_with_cluster": refusing(lambda cluster: cluster.type == Cluster.EDS)},
+)
+
+
+logical_dns_refused = Mutant(
+    clause="A37-VALID-03",
+    broken="type LOGICAL_DNS is rejected",
+    xds={
+        "kind_of_cluster": lambda written, number: (
+            None if number == Cluster.LOGICAL_DNS else kind_of_cluster(written, number)
+        )
+    },
+)
+
+
+# Types.
+
+every_type_is_eds = Mutant(
+    clause="A37-VALID-04",
+    broken="an unknown type means EDS, whose config may be missing",
+    xds={
+        "kind_of_cluster": lambda written, number: kind_of_cluster(written, number) or EDS,
+        "eds_source_is_accepted": lambda _source: True,
+    },
+)
+
+
+no_type_is_eds = Mutant(
+    clause="A37-VALID-05",
+    broken="a Cluster without a type means EDS",
+    xds={
+        "kind_of_cluster": lambda written, number: (
+            kind_of_cluster(written, number) if written else EDS
+        )
+    },
+)
+
+
+unknown_type_is_eds = Mutant(
+    clause="A37-VALID-06",
+    broken="an undefined type number means EDS",
+    xds={
+        "kind_of_cluster": lambda written, number: (
+            kind_of_cluster(written, number) if number in KNOWN_TYPES else EDS
+        )
+    },
+)
+
+
+# Aggregates.
+
+typed_config_may_be_missing = Mutant(
+    clause="A37-VALID-07",
+    broken="an aggregate without typed_config has no clusters",
+    xds={"wrong_with_cluster": overlooking("cluster_type.typed_config", "is missing")},
+)
+
+
+type_url_ignored = Mutant(
+    clause="A37-VALID-08",
+    broken="any typed_config is read as a ClusterConfig",
+    xds={"aggregate_type_is_accepted": lambda _type_url: True},
+)
+
+
+bytes_that_are_none = Mutant(
+    clause="A37-VALID-09",
+    broken="a ClusterConfig that cannot be parsed is ignored",
+    xds={"wrong_with_cluster": overlooking("typed_config", "is no ClusterConfig")},
+)
+
+
+aggregate_may_be_empty = Mutant(
+    clause="A37-VALID-10",
+    broken="an aggregate may name no cluster",
+    xds={"underlying_clusters": tuple},
+)
+
+
+empty_names_refused = Mutant(
+    clause="A37-VALID-11",
+    broken="an empty name below an aggregate is an error",
+    xds={
+        "underlying_clusters": lambda listed: underlying_clusters(listed) if all(listed) else None
+    },
+    reports="refused",
+)
+
+
+name_of_the_extension_counts = Mutant(
+    clause="A37-VALID-12",
+    broken="the name next to typed_config must be Envoy's",
+    xds={
+        "wrong_with_cluster": refusing(
+            lambda cluster: cluster.cluster_type.name not in {"", "envoy.clusters.aggregate"}
+        )
+    },
+    reports="refused",
+)
+
+
+name_of_the_extension_wanted = Mutant(
+    clause="A37-VALID-12",
+    broken="there must be a name next to typed_config",
+    xds={
+        "wrong_with_cluster": refusing(
+            lambda cluster: cluster.HasField("cluster_type") and not cluster.cluster_type.name
+        )
+    },
+    reports="refused",
+)
+
+
+# LOGICAL_DNS.
+
+load_assignment_may_be_missing = Mutant(
+    clause="A37-VALID-13",
+    broken="a LOGICAL_DNS cluster may have no load_assignment",
+    xds={"wrong_with_cluster": overlooking("load_assignment", "is missing")},
+)
+
+
+no_locality = Mutant(
+    clause="A37-VALID-14",
+    broken="load_assignment may have no locality",
+    xds={"is_one": lambda _field, entries: entries <= 1},
+)
+
+
+more_localities = Mutant(
+    clause="A37-VALID-15",
+    broken="the first locality of load_assignment is used",
+    xds={"is_one": lambda field, entries: entries == 1 or (field == "endpoints" and entries > 1)},
+)
+
+
+no_endpoint = Mutant(
+    clause="A37-VALID-16",
+    broken="the locality may have no endpoint",
+    xds={
+        "is_one": lambda field, entries: entries == 1 or (field == "lb_endpoints" and not entries)
+    },
+)
+
+
+more_endpoints = Mutant(
+    clause="A37-VALID-17",
+    broken="the first endpoint of the locality is used",
+    xds={
+        "is_one": lambda field, entries: entries == 1 or (field == "lb_endpoints" and entries > 1)
+    },
+)
+
+
+endpoint_may_be_missing = Mutant(
+    clause="A37-VALID-18",
+    broken="an entry without an endpoint is accepted",
+    xds={"wrong_with_cluster": overlooking(f"{ENTRY}.endpoint")},
+)
+
+
+address_may_be_missing = Mutant(
+    clause="A37-VALID-19",
+    broken="an endpoint without an address is accepted",
+    xds={"wrong_with_cluster": overlooking("endpoint.address")},
+)
+
+
+address_of_any_kind = Mutant(
+    clause="A37-VALID-20",
+    broken="an address that is not a socket_address is accepted",
+    xds={"wrong_with_cluster": overlooking("address.socket_address")},
+)
+
+
+host_may_be_empty = Mutant(
+    clause="A37-VALID-21",
+    broken="the name to resolve may be empty",
+    xds={"wrong_with_cluster": overlooking("socket_address.address")},
+)
+
+
+port_may_be_missing = Mutant(
+    clause="A37-VALID-22",
+    broken="a missing port means zero",
+    xds={"wrong_with_cluster": overlooking("socket_address.port_value")},
+)
+
+
+port_zero_refused = Mutant(
+    clause="A37-VALID-23",
+    broken="a port of zero means unset",
+    xds={
+        "host_and_port": lambda address: (
+            host_and_port(address) if address.port_value else [("port_value", "must be set")]
+        )
+    },
+    reports="refused",
+)
+
+
+resolver_name_ignored = Mutant(
+    clause="A37-VALID-24",
+    broken="a resolver_name is ignored",
+    xds={"host_and_port": lambda address: (address.address, address.port_value)},
+    reports="accepted",
+)
+
+
+name_in_load_assignment_counts = Mutant(
+    clause="A37-VALID-25",
+    broken="load_assignment must have the name of the Cluster",
+    xds={
+        "wrong_with_cluster": refusing(
+            lambda cluster: (
+                cluster.type == Cluster.LOGICAL_DNS
+                and cluster.load_assignment.cluster_name != cluster.name
+            )
+        )
+    },
+)
+
+
+# Fields of another type.
+
+eds_config_checked_anyway = Mutant(
+    clause="A37-VALID-26",
+    broken="eds_config must be ADS, whatever the type of the Cluster",
+    xds={
+        "wrong_with_cluster": refusing(
+            lambda cluster: bool(cluster.eds_cluster_config.eds_config.path)
+        )
+    },
+)
+
+
+load_assignment_checked_anyway = Mutant(
+    clause="A37-VALID-27",
+    broken="a load_assignment must have an endpoint, whatever the type of the Cluster",
+    xds={
+        "wrong_with_cluster": refusing(
+            lambda cluster: (
+                cluster.HasField("load_assignment") and not cluster.load_assignment.endpoints
+            )
+        )
+    },
+)
+
+
+load_assignment_makes_dns = Mutant(
+    clause="A37-VALID-27",
+    broken="an aggregate may have no load_assignment",
+    xds={
+        "wrong_with_cluster": refusing(
+            lambda cluster: cluster.HasField("load_assignment") and cluster.HasField("cluster_type")
+        )
+    },
+)
+
+
+# The next update.
+
+refused_aggregate_is_gone = Mutant(
+    clause="A37-VALID-28",
+    broken="after a bad update of an aggregate there is none",
+    xds={"refusal_counts": lambda _noun, _features: True},
+)
+
+
+bad_for_good = Mutant(
+    clause="A37-VALID-29",
+    broken="after the first bad Cluster every Cluster is rejected",
+    xds={"wrong_with_cluster": not_forgiving()},
+)

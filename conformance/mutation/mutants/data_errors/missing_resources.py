@@ -1,0 +1,231 @@
+"""Mutants of the clauses in missing_resources.toml."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from client_under_test.reference.clusters.discovery import (
+    Cluster,
+    Leaf,
+    Missing,
+    all_or_nothing,
+    those_that_exist,
+)
+from client_under_test.reference.editions.mutants import Mutant
+from client_under_test.reference.resolving.dependency_rules import each_by_itself
+from conformance.mutation.mutants.data_errors.rejected_resources import (
+    once_missing,
+    passed_over_by_a37,
+)
+from conformance.mutation.mutants.data_errors.stream_loss import Choice
+from conformance.mutation.mutants.trees import (
+    SHORT,
+    for_ever,
+    has_endpoints,
+    has_localities,
+    last_good,
+    nothing_behind,
+    nothing_behind_in_the_middle,
+    of_leaves,
+)
+
+ten_seconds = Mutant(
+    clause="A57-TIMER-01",
+    broken="a resource is missing after 10 s",
+    xds={"time_to_come": lambda _: (10.0, True)},
+)
+
+
+thirty_seconds = Mutant(
+    clause="A57-TIMER-01",
+    broken="a resource is missing only after 30 s",
+    xds={"time_to_come": lambda _: (30.0, True)},
+)
+
+
+time_from_the_start = Mutant(
+    clause="A57-TIMER-02",
+    broken="the timer of a resource starts before there is a connection",
+    xds={"time_runs": lambda _: True},
+)
+
+
+what_is_there_is_timed = Mutant(
+    clause="A57-TIMER-03",
+    broken="a new stream starts timers for resources that the client has, too",
+    xds={"is_timed": lambda _is_there, _was_timed: True},
+)
+
+
+timed_once = Mutant(
+    clause="A57-TIMER-04",
+    broken="a new stream does not restart timers",
+    xds={"is_timed": lambda is_there, was_timed: not is_there and not was_timed},
+)
+
+
+SOON: Final = {"time_to_come": lambda _: (3.0, True)}
+"""A shorter timer, which breaks none of these clauses, so that mutants run faster."""
+
+
+never_sent_passed_over = Mutant(
+    clause="A37-TROUBLE-01",
+    broken="a leaf that is never sent is skipped",
+    rules={"leaves": passed_over_by_a37},
+    xds=SOON,
+    edition="seed",
+)
+
+
+never_sent_fails_all = Mutant(
+    clause="A37-TROUBLE-01",
+    broken="when one leaf is never sent, the whole tree fails",
+    rules={"leaves": all_or_nothing},
+    xds=SOON,
+)
+
+
+def never_known_to_later_ones() -> Callable[[str, str, Cluster | None], Cluster | None]:
+    """Wait for a missing cluster in each tree that did not wait for it before it was missing."""
+    waited: set[tuple[str, str]] = set()
+
+    def rule(root: str, name: str, cluster: Cluster | None) -> Cluster | None:
+        if cluster is None:
+            waited.add((root, name))
+        is_news = isinstance(cluster, Missing) and (root, name) not in waited
+        return None if is_news else cluster
+
+    return rule
+
+
+missing_unknown_to_later_ones = Mutant(
+    clause="A37-TROUBLE-01",
+    broken="an aggregate that comes after a leaf was missing waits for the leaf",
+    rules={"cluster_as_known": never_known_to_later_ones()},
+    xds=SOON,
+    issue="https://github.com/grpc/grpc-go/pull/7853",
+)
+
+
+def while_none_exists(root: str, found: Sequence[Leaf | Missing], in_force: bool, /) -> Choice:  # noqa: FBT001
+    """Wait if all of several leaves are missing."""
+    waits = len(found) > 1 and all(isinstance(leaf, Missing) for leaf in found)
+    return None if waits else those_that_exist(root, found, in_force)
+
+
+tree_without_leaves_waits = Mutant(
+    clause="A37-TROUBLE-02",
+    broken="requests wait for an aggregate without existing leaves",
+    rules={"leaves": while_none_exists, "may_be_used": each_by_itself},
+    xds=SOON,
+)
+
+
+def while_it_is_the_root(root: str, found: Sequence[Leaf | Missing], in_force: bool, /) -> Choice:  # noqa: FBT001
+    """Wait if a cluster of a route is missing."""
+    waits = any(isinstance(leaf, Missing) and leaf.name == root for leaf in found)
+    return None if waits else those_that_exist(root, found, in_force)
+
+
+cluster_never_sent_waited_for = Mutant(
+    clause="A37-TROUBLE-03",
+    broken="requests wait for a cluster of a route that is never sent",
+    rules={"leaves": while_it_is_the_root, "may_be_used": each_by_itself},
+    xds=SOON,
+)
+
+
+missing_for_good = Mutant(
+    clause="A37-TROUBLE-10",
+    broken="a cluster that was once missing is never used",
+    rules={"leaves": once_missing(lambda leaf: leaf.is_gone)},
+    xds=SOON,
+)
+
+
+endpoints_never_sent_end_the_list = Mutant(
+    clause="A37-TROUBLE-19",
+    broken="leaves after one whose endpoints are never sent are not used",
+    rules={"tree": of_leaves(nothing_behind(lambda found: not has_localities(found)))},
+    xds=SOON,
+)
+
+
+never_sent_in_the_middle_end_the_list = Mutant(
+    clause="A37-TROUBLE-19",
+    broken="leaves after a middle leaf whose endpoints are never sent are not used",
+    rules={
+        "tree": of_leaves(nothing_behind_in_the_middle(lambda found: not has_localities(found)))
+    },
+    xds=SOON,
+)
+
+
+endpoints_never_sent_waited_for = Mutant(
+    clause="A37-TROUBLE-20",
+    broken="requests wait for endpoints that are never sent",
+    rules={"nothing_found": lambda _: None},
+    xds=SOON,
+)
+
+
+old_service_stays = Mutant(
+    clause="A37-TROUBLE-28",
+    broken="a leaf keeps the endpoints of its old service name while the new one has none",
+    rules={"tree": of_leaves(last_good())},
+    xds=SOON,
+)
+
+
+new_service_missed = Mutant(
+    clause="A37-TROUBLE-28",
+    broken="endpoints of a new service name that do not come at once count as missing",
+    xds=SHORT,
+)
+
+
+endpoints_missing_for_good = Mutant(
+    clause="A37-TROUBLE-30",
+    broken="a leaf whose endpoints were once missing is never used",
+    rules={"tree": of_leaves(for_ever(lambda found: not has_endpoints(found)))},
+    xds=SOON,
+)
+
+
+new_routes_in_part = Mutant(
+    clause="A74-CONFIG-03",
+    broken="routes to a new cluster are used while its resources may still be missing",
+    rules={"may_be_used": each_by_itself},
+)
+
+
+def wait_for_it(_root: str, _name: str, cluster: Cluster | None) -> Cluster | None:
+    """Wait for a missing cluster."""
+    return None if isinstance(cluster, Missing) else cluster
+
+
+missing_waited_for = Mutant(
+    clause="A74-CONFIG-03",
+    broken="routes to a cluster with missing resources are never used",
+    rules={"cluster_as_known": wait_for_it},
+    xds=SOON,
+)
+
+
+def passed_over_once() -> Callable[[str, Sequence[Leaf | Missing], bool], Choice]:
+    """Skip a missing cluster in the first tree that has it, and in no other."""
+    met: dict[str, str] = {}
+
+    def broken(root: str, found: Sequence[Leaf | Missing], in_force: bool, /) -> Choice:  # noqa: FBT001
+        elsewhere = {leaf.name for leaf in found if met.setdefault(leaf.name, root) != root}
+        fails = any(isinstance(leaf, Missing) and leaf.name in elsewhere for leaf in found)
+        return (all_or_nothing if fails else those_that_exist)(root, found, in_force)
+
+    return broken
+
+
+passed_over_in_one_tree = Mutant(
+    clause="A74-CONFIG-04",
+    broken="a missing cluster is skipped in one tree only",
+    rules={"leaves": passed_over_once()},
+    xds=SOON,
+)

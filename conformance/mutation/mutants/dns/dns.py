@@ -1,0 +1,227 @@
+"""Mutants of the clauses in dns.toml."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import dns.asyncquery
+import dns.asyncresolver
+import dns.exception
+import dns.flags
+import dns.message
+import dns.resolver
+from msgspec.structs import replace
+
+from client_under_test.reference.clusters.aggregates import (
+    an_endpoint_for_each_address,
+    nothing_found,
+    own_policy,
+)
+from client_under_test.reference.clusters.discovery import Leaf
+from client_under_test.reference.editions.mutants import Mutant
+from client_under_test.reference.transport.dns import addresses_of
+from client_under_test.reference.values import Locality
+from client_under_test.reference.xds.cluster_rules import host_and_port
+from conformance import timing
+from conformance.mutation.mutants.aggregate.tree import Found, Leaves, found_by
+from conformance.mutation.mutants.trees import (
+    has_localities,
+    nothing_behind_in_the_middle,
+    of_leaves,
+)
+
+LookUp = Callable[[str], Awaitable[tuple[str, ...]]]
+
+
+def besides(kind: str, prefix: str) -> LookUp:
+    """Query another record type first, and ignore the result."""
+
+    async def look_up(name: str) -> tuple[str, ...]:
+        with suppress(dns.exception.DNSException):
+            await dns.asyncresolver.resolve(f"{prefix}.{name.rpartition(':')[0]}", kind)
+        return await addresses_of(name)
+
+    return look_up
+
+
+async def domain_first(name: str) -> tuple[str, ...]:
+    """Query the addresses of the domain before those of the name."""
+    with suppress(OSError):
+        await addresses_of(name.partition(".")[2])
+    return await addresses_of(name)
+
+
+def never_again() -> LookUp:
+    """Never resolve a name again that failed once."""
+    failed: dict[str, OSError] = {}
+
+    async def look_up(name: str) -> tuple[str, ...]:
+        if name in failed:
+            raise failed[name]
+        try:
+            return await addresses_of(name)
+        except OSError as trouble:
+            failed[name] = trouble
+            raise
+
+    return look_up
+
+
+def first_name_for_good() -> Callable[[str, Found, bool], Leaves]:
+    """Keep the first name of each leaf."""
+    first: dict[str, str] = {}
+
+    def unchanged(_root: str, found: Found) -> Found:
+        return [
+            replace(leaf, dns_name=first.setdefault(leaf.name, leaf.dns_name))
+            if isinstance(leaf, Leaf)
+            else leaf
+            for leaf in found
+        ]
+
+    return found_by(unchanged)
+
+
+async def ipv4_only(name: str) -> tuple[str, ...]:
+    """Ignore IPv6 addresses."""
+    found = tuple(address for address in await addresses_of(name) if not address.startswith("["))
+    if not found:
+        raise OSError("no address of IPv4")
+    return found
+
+
+async def never_over_tcp(name: str) -> tuple[str, ...]:
+    """Treat a truncated answer as none."""
+    query = dns.message.make_query(name.rpartition(":")[0], "A")
+    server = str(dns.resolver.get_default_resolver().nameservers[0])
+    answer = await dns.asyncquery.udp(query, server, timeout=timing.EVENT)
+    if answer.flags & dns.flags.TC:
+        raise OSError("cut short")
+    return await addresses_of(name)
+
+
+https_port = Mutant(
+    clause="A37-DNS-01",
+    broken="the port of LOGICAL_DNS is 443, whatever the Cluster says",
+    xds={"host_and_port": lambda written: (*host_and_port(written)[:1], 443)},
+)
+
+
+more_names = Mutant(
+    clause="A37-DNS-01",
+    broken="the domain of the name is resolved as well",
+    rules={"look_up": domain_first},
+)
+
+
+endpoints_asked_for = Mutant(
+    clause="A37-DNS-02",
+    broken="endpoints are requested for every cluster with an EDS service name",
+    rules={"services": lambda leaf: (leaf.resource_name,)},
+    xds={"service_name": lambda _kind, written: written},
+)
+
+
+locality_by_dns = Mutant(
+    clause="A37-DNS-03",
+    broken="the locality of LOGICAL_DNS is named dns",
+    rules={"dns_locality": lambda: Locality(region="dns")},
+)
+
+
+each_address_by_itself = Mutant(
+    clause="A37-DNS-04",
+    broken="each address of a DNS name is a separate endpoint",
+    rules={"dns_endpoints": an_endpoint_for_each_address},
+)
+
+
+policy_of_the_cluster = Mutant(
+    clause="A37-DNS-04",
+    broken="the addresses of LOGICAL_DNS are balanced by the policy of the Cluster",
+    rules={"dns_policy": own_policy},
+    edition="seed",
+)
+
+
+service_config = Mutant(
+    clause="A37-DNS-05",
+    broken="DNS is queried for a service config",
+    rules={"look_up": besides("TXT", "_grpc_config")},
+)
+
+
+balancers = Mutant(
+    clause="A37-DNS-06",
+    broken="DNS is queried for balancers",
+    rules={"look_up": besides("SRV", "_grpclb._tcp")},
+)
+
+
+unresolved_waits = Mutant(
+    clause="A37-DNS-07",
+    broken="a tree waits for a name that does not resolve",
+    rules={"nothing_found": lambda _: None},
+)
+
+
+unresolved_in_the_middle_ends_the_list = Mutant(
+    clause="A37-DNS-07",
+    broken="leaves after a middle leaf whose name does not resolve are not used",
+    rules={
+        "tree": of_leaves(nothing_behind_in_the_middle(lambda found: not has_localities(found)))
+    },
+)
+
+
+unresolved_waits_alone = Mutant(
+    clause="A37-DNS-08",
+    broken="a cluster waits for its name that does not resolve",
+    rules={"nothing_found": lambda _: None},
+)
+
+
+name_for_good = Mutant(
+    clause="A37-DNS-12",
+    broken="a LOGICAL_DNS cluster keeps its first name",
+    rules={"leaves": first_name_for_good()},
+)
+
+
+given_up = Mutant(
+    clause="A37-DNS-18",
+    broken="a name that failed to resolve once is never resolved",
+    rules={"look_up": never_again()},
+    reports="not served",
+)
+
+
+gone_for_good = Mutant(
+    clause="A37-DNS-19",
+    broken="a name that did not exist once is never resolved",
+    rules={"look_up": never_again()},
+    reports="not served",
+)
+
+
+ipv6_is_not_used = Mutant(
+    clause="A37-DNS-24",
+    broken="IPv6 addresses are not used",
+    rules={"look_up": ipv4_only},
+    reports="not served",
+)
+
+
+udp_alone = Mutant(
+    clause="A37-DNS-25",
+    broken="a name server is not queried over TCP",
+    rules={"look_up": never_over_tcp},
+    reports="not served",
+)
+
+
+says_nothing_of_the_name = Mutant(
+    clause="A37-DNS-28",
+    broken="errors do not say why there are no endpoints",
+    rules={"nothing_found": lambda _: nothing_found("")},
+    reports="name not told",
+)

@@ -1,0 +1,100 @@
+"""Mutants of the clauses in dns_leaves.toml."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from client_under_test.reference.clusters.aggregates import cluster_impl
+from client_under_test.reference.clusters.discovery import Cluster, Leaf
+from client_under_test.reference.editions.mutants import Mutant
+from client_under_test.reference.policies.configs import ClusterImplConfig
+from client_under_test.reference.policies.rules.admission import DropCategory
+from client_under_test.reference.transport.dns import addresses_of
+from client_under_test.reference.xds.cluster_rules import as_found
+
+
+async def never_localhost(name: str) -> tuple[str, ...]:
+    """Fail to resolve localhost."""
+    if name.startswith("localhost:"):
+        raise OSError("no such name")
+    return await addresses_of(name)
+
+
+def by_dns_last(_root: str, met: Sequence[str], known: Mapping[str, Cluster]) -> Sequence[str]:
+    """Put EDS leaves before the others."""
+
+    def is_by_dns(name: str) -> bool:
+        leaf = known[name]
+        return isinstance(leaf, Leaf) and bool(leaf.dns_name)
+
+    return sorted(met, key=is_by_dns)
+
+
+def without_its_limit(aggregate: Any, leaf: Leaf, found: Any, child: Any) -> ClusterImplConfig:
+    """Ignore the limit of a LOGICAL_DNS cluster."""
+    config = cluster_impl(aggregate, leaf, found, child)
+    return replace(config, max_requests=1024) if leaf.dns_name else config
+
+
+def counted_by_its_name(aggregate: Any, leaf: Leaf, found: Any, child: Any) -> ClusterImplConfig:
+    """Use the DNS name of a LOGICAL_DNS cluster as its service name."""
+    config = cluster_impl(aggregate, leaf, found, child)
+    return replace(config, service_name=leaf.dns_name) if leaf.dns_name else config
+
+
+def dropped_as_assigned() -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Return a rule that reads the drops of load_assignment, and one that applies them."""
+    drops: dict[str, tuple[DropCategory, ...]] = {}
+
+    def read(message: Any, found: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+        drops[message.name] = tuple(
+            DropCategory(overload.category, overload.drop_percentage.numerator * 10_000)
+            for overload in message.load_assignment.policy.drop_overloads
+        )
+        return as_found(message, found)
+
+    def used(aggregate: Any, leaf: Leaf, found: Any, child: Any) -> ClusterImplConfig:
+        config = cluster_impl(aggregate, leaf, found, child)
+        return replace(config, drops=drops.get(leaf.name, ()))
+
+    return read, used
+
+
+READ_DROPS, USED_DROPS = dropped_as_assigned()
+
+
+dns_last = Mutant(
+    clause="A37-DNS-13",
+    broken="leaves of EDS come before those of LOGICAL_DNS",
+    rules={"leaf_order": by_dns_last},
+)
+
+
+no_limit = Mutant(
+    clause="A37-DNS-14",
+    broken="a LOGICAL_DNS cluster has no limit",
+    rules={"cluster_impl": without_its_limit},
+)
+
+
+counted_by_name = Mutant(
+    clause="A37-DNS-14",
+    broken="another name of a LOGICAL_DNS cluster resets its count",
+    rules={"cluster_impl": counted_by_its_name},
+)
+
+
+no_localhost = Mutant(
+    clause="A37-DNS-15",
+    broken="localhost is not resolved",
+    rules={"look_up": never_localhost},
+)
+
+
+drops_of_the_assignment = Mutant(
+    clause="A37-DNS-17",
+    broken="drop_overloads in the load_assignment of a LOGICAL_DNS cluster apply",
+    rules={"cluster_impl": USED_DROPS},
+    xds={"wrong_with_cluster": READ_DROPS},
+)

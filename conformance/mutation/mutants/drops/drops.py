@@ -1,0 +1,232 @@
+"""Mutants of the clauses in drops.toml."""
+
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any
+
+from msgspec.structs import replace
+
+from client_under_test.reference.clusters.aggregates import cluster_impl
+from client_under_test.reference.editions.mutants import Mutant
+from client_under_test.reference.policies.configs import ClusterImplConfig
+from client_under_test.reference.policies.interface import Drop, Fail, PickArgs, PickResult, Queue
+from client_under_test.reference.policies.rules.admission import (
+    DropCategory,
+    falls_to,
+    status_of_drop,
+)
+from client_under_test.reference.values import Status
+from client_under_test.reference.xds.rules import drop_share
+from conformance.mutation.mutants.trees import has_localities, nothing_behind, of_leaves
+
+MILLION = 1_000_000
+
+
+def by_the_sum(drops: Sequence[DropCategory], random: Random) -> str | None:
+    """Make one random decision for all categories, with their shares added up."""
+    drawn = random.randrange(MILLION)
+    for drop in drops:
+        if drawn < drop.per_million:
+            return drop.category
+        drawn -= drop.per_million
+    return None
+
+
+def kept_instead(drops: Sequence[DropCategory], random: Random) -> str | None:
+    """Treat the share as the share of requests to keep."""
+    return falls_to(
+        [replace(drop, per_million=MILLION - drop.per_million) for drop in drops], random
+    )
+
+
+def read_once() -> Any:
+    """Keep the first drops of a cluster."""
+    first: dict[str, Any] = {}
+
+    def broken(*arguments: Any) -> ClusterImplConfig:
+        config = cluster_impl(*arguments)
+        return replace(config, drops=first.setdefault(config.cluster, config.drops))
+
+    return broken
+
+
+def those_that_stay() -> Any:
+    """Keep the drops of a cluster until an update has others."""
+    known: dict[str, Any] = {}
+
+    def broken(*arguments: Any) -> ClusterImplConfig:
+        config = cluster_impl(*arguments)
+        known[config.cluster] = config.drops or known.get(config.cluster, ())
+        return replace(config, drops=known[config.cluster])
+
+    return broken
+
+
+def waits_for_drops(result: PickResult) -> PickResult:
+    """Queue a wait_for_ready request instead of dropping it."""
+    return Queue() if isinstance(result, Fail | Drop) else result
+
+
+kept = Mutant(
+    clause="A27-DROP-01",
+    broken="the share is that of the requests that are kept",
+    rules={"falls_to": kept_instead},
+)
+
+
+internal_error = Mutant(
+    clause="A27-DROP-02",
+    broken="a dropped request ends with INTERNAL",
+    rules={
+        "status_of_drop": lambda category: (
+            Status("INTERNAL", "dropped") if category else status_of_drop(category)
+        )
+    },
+)
+
+
+all_is_nothing = Mutant(
+    clause="A27-DROP-03",
+    broken="a share of 100 percent is treated as zero",
+    xds={"drop_share": lambda numerator, of: (drop_share(numerator, of) or 0) % MILLION},
+)
+
+
+nothing_is_all = Mutant(
+    clause="A27-DROP-04",
+    broken="a share of zero is treated as unset, which means all",
+    xds={"drop_share": lambda numerator, of: drop_share(numerator, of) or MILLION},
+)
+
+
+hundred_as_ten_thousand = Mutant(
+    clause="A27-DROP-05",
+    broken="HUNDRED is read as TEN_THOUSAND",
+    xds={"drop_share": lambda numerator, of: drop_share(numerator, max(of, 10_000))},
+)
+
+
+ten_thousand_as_hundred = Mutant(
+    clause="A27-DROP-06",
+    broken="TEN_THOUSAND is read as HUNDRED",
+    xds={"drop_share": lambda numerator, of: drop_share(numerator, 100 if of < MILLION else of)},
+)
+
+
+million_as_ten_thousand = Mutant(
+    clause="A27-DROP-07",
+    broken="MILLION is read as TEN_THOUSAND",
+    xds={"drop_share": lambda numerator, of: drop_share(numerator, min(of, 10_000))},
+)
+
+
+shares_added_up = Mutant(
+    clause="A27-DROP-08",
+    broken="the shares of all categories are added up, with one random decision",
+    rules={"falls_to": by_the_sum},
+)
+
+
+first_category_alone = Mutant(
+    clause="A27-DROP-08",
+    broken="only the first category drops requests",
+    rules={"falls_to": lambda drops, random: falls_to(drops[:1], random)},
+)
+
+
+last_category_first = Mutant(
+    clause="A27-DROP-08",
+    broken="categories apply from the last to the first",
+    rules={"falls_to": lambda drops, random: falls_to(drops[::-1], random)},
+)
+
+
+drops_read_once = Mutant(
+    clause="A27-DROP-09",
+    broken="the drops of a cluster are read once",
+    rules={"cluster_impl": read_once()},
+)
+
+
+drops_never_taken_away = Mutant(
+    clause="A27-DROP-09",
+    broken="a cluster without drops keeps those that it had",
+    rules={"cluster_impl": those_that_stay()},
+)
+
+
+more_than_all_refused = Mutant(
+    clause="A27-DROP-10",
+    broken="a share above 100 percent is rejected",
+    xds={"drop_share": lambda numerator, of: None if numerator > of else drop_share(numerator, of)},
+    reports="refused",
+)
+
+
+nothing_behind_drops = Mutant(
+    clause="A27-DROP-11",
+    broken="a cluster that drops everything is in use, though it has no localities",
+    rules={
+        "tree": of_leaves(
+            nothing_behind(
+                lambda assignment: bool(assignment.drops) and not has_localities(assignment)
+            )
+        )
+    },
+    reports="fails",
+)
+
+
+def at_the_first_pick() -> Callable[[PickArgs], bool]:
+    """Decide about dropping each request once."""
+    drawn: list[PickArgs] = []
+
+    def is_drawn_for(args: PickArgs) -> bool:
+        is_new = all(earlier is not args for earlier in drawn)
+        drawn.append(args)
+        return is_new
+
+    return is_drawn_for
+
+
+drawn_once = Mutant(
+    clause="A27-DROP-12",
+    broken="a drop decision for a waiting request is made once",
+    rules={"is_drawn_for": at_the_first_pick()},
+    reports="once",
+)
+
+
+may_wait_for_drops = Mutant(
+    clause="A27-DROP-13",
+    broken="a wait_for_ready request is not dropped",
+    rules={"wait_for_ready": waits_for_drops},
+    reports="waits",
+)
+
+
+without_a_category = Mutant(
+    clause="A27-DROP-14",
+    broken="an entry of drop_overloads may have no category",
+    xds={"drop_may_lack": lambda field: field == "category"},
+    reports="everything dropped",
+)
+
+
+without_a_share = Mutant(
+    clause="A27-DROP-14",
+    broken="an entry of drop_overloads without a share drops nothing",
+    xds={"drop_may_lack": lambda field: field == "drop_percentage"},
+    reports="served",
+)
+
+
+without_a_denominator = Mutant(
+    clause="A27-DROP-14",
+    broken="an unknown denominator means 100",
+    xds={
+        "drop_may_lack": lambda field: field == "denominator",
+        "drop_share": lambda numerator, _of: drop_share(numerator, 100),
+    },
+    reports="everything dropped",
+)

@@ -1,0 +1,444 @@
+"""Mutants of the clauses in hash_policy.toml."""
+
+import itertools
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from client_under_test.reference.editions.mutants import Mutant, for_good
+from client_under_test.reference.hash_policy import (
+    BadHashPolicy,
+    ChannelIdPolicy,
+    HashPolicy,
+    HeaderPolicy,
+    UnsupportedPolicy,
+    ends_once_gathered,
+    ends_with_own_result,
+    header_value,
+    is_terminal,
+    joined_values,
+    policies_of_the_route,
+    random_for_each_request,
+    read_hash_policy,
+    rotate_and_xor,
+    xxh64,
+)
+from client_under_test.reference.values import Metadata
+from client_under_test.reference.xds.rules import supported_policy
+
+ALL_BITS = 2**64 - 1
+
+
+# The list of policies.
+
+first_route_counts = Mutant(
+    clause="A42-HASH-01",
+    broken="requests are hashed by the policies of the first route, whichever they match",
+    rules={"route_policies": lambda policies, _matched: policies[0]},
+)
+
+
+all_routes_count = Mutant(
+    clause="A42-HASH-01",
+    broken="requests are hashed by the policies of all routes",
+    rules={
+        "route_policies": lambda policies, _matched: [
+            policy for some in policies for policy in some
+        ]
+    },
+)
+
+
+last_policy_first = Mutant(
+    clause="A42-HASH-02",
+    broken="the policies are evaluated from the last to the first",
+    rules={"route_policies": lambda policies, matched: policies[matched][::-1]},
+)
+
+
+combined_in_any_order = Mutant(
+    clause="A42-HASH-03",
+    broken="results are combined in an order that changes from request to request",
+    rules={
+        "combine": lambda gathered, result: rotate_and_xor(*random.sample((gathered, result), 2))
+    },
+)
+
+
+hash_of_the_process = Mutant(
+    clause="A42-HASH-04",
+    broken="values are hashed by the language's function, with a random seed in each process",
+    rules={"hash_value": lambda value: hash(value) & ALL_BITS},
+)
+
+
+channel_in_every_hash = Mutant(
+    clause="A42-HASH-04",
+    broken="the channel's id is part of every hash",
+    rules={"route_policies": lambda policies, matched: (ChannelIdPolicy(), *policies[matched])},
+)
+
+
+last_result_alone = Mutant(
+    clause="A42-HASH-05",
+    broken="a result replaces those before it",
+    rules={"combine": lambda _gathered, result: result},
+)
+
+
+first_result_alone = Mutant(
+    clause="A42-HASH-05",
+    broken="the first result stays, later ones are left out",
+    rules={"combine": lambda gathered, _result: gathered},
+)
+
+
+sum_beyond_64_bits = Mutant(
+    clause="A42-HASH-05",
+    broken="the shifted hash is not cut to 64 bits, as in grpc-node 1.14: larger than any entry",
+    rules={"combine": lambda gathered, result: (gathered << 1 | gathered >> 63) ^ result},
+)
+
+
+larger_result_alone = Mutant(
+    clause="A42-HASH-05",
+    broken="only the larger of two results counts",
+    rules={"combine": max},
+)
+
+
+negative_result_left_out = Mutant(
+    clause="A42-HASH-05",
+    broken="a result that is negative as a signed number is left out if there are others",
+    rules={
+        "combine": lambda gathered, result: (
+            gathered if result >> 63 else rotate_and_xor(gathered, result)
+        )
+    },
+)
+
+
+xor_without_rotation = Mutant(
+    clause="A42-HASH-06",
+    broken="results are combined by XOR alone, so equal ones cancel each other out",
+    rules={"combine": lambda gathered, result: gathered ^ result},
+    reports="none of the known",
+)
+
+
+def rotate_with_sign(gathered: int, result: int) -> int:
+    """Rotate with sign extension: the hash so far becomes all ones if its top bit is set."""
+    return (ALL_BITS if gathered >> 63 else gathered << 1) ^ result
+
+
+rotation_loses_the_first = Mutant(
+    clause="A42-HASH-05",
+    broken="the rotation extends the sign, as in grpc-java 1.85: half of all results are lost",
+    rules={"combine": rotate_with_sign},
+)
+
+
+rotation_with_sign = Mutant(
+    clause="A42-HASH-06",
+    broken="the rotation extends the sign, as in grpc-java: the hash so far becomes all ones",
+    rules={"combine": rotate_with_sign},
+    reports="none of the known",
+)
+
+
+missing_result_is_random = Mutant(
+    clause="A42-HASH-07",
+    broken="one policy without a result makes the hash random",
+    rules={"without_result": lambda _gathered: random.getrandbits(64)},
+)
+
+
+missing_result_starts_anew = Mutant(
+    clause="A42-HASH-07",
+    broken="a policy without a result discards the hash so far",
+    rules={"without_result": lambda _gathered: None},
+)
+
+
+missing_result_rotates = Mutant(
+    clause="A42-HASH-08",
+    broken="the hash so far is also rotated for a policy without a result",
+    rules={"without_result": lambda gathered: gathered and rotate_and_xor(gathered, 0)},
+    reports="none of the known",
+)
+
+
+fraction_as_random_hash = Mutant(
+    clause="A42-HASH-09",
+    broken="the random hash is a fraction below one, truncated to zero",
+    rules={"random_hash": lambda rng: int(rng.random())},
+    issue="https://github.com/grpc/grpc-go/pull/4525",
+)
+
+
+random_hash_of_the_process = Mutant(
+    clause="A42-HASH-10",
+    broken="the random hash is drawn once and then stays",
+    rules={"random_hash": for_good(random_for_each_request)},
+)
+
+
+random_hash_of_31_bits = Mutant(
+    clause="A42-HASH-10",
+    broken="the random hash has 31 bits, so it always finds the first entry",
+    rules={"random_hash": lambda rng: rng.getrandbits(31)},
+    issue="https://github.com/grpc/grpc/pull/25697",
+)
+
+
+no_policies_mean_the_channel = Mutant(
+    clause="A42-HASH-11",
+    broken="on a route without policies requests are hashed by the channel's id",
+    rules={
+        "route_policies": lambda policies, matched: policies[matched] or (ChannelIdPolicy(),),
+    },
+)
+
+
+random_hash_uneven = Mutant(
+    clause="A42-HASH-12",
+    broken="every second random hash, about, is zero",
+    rules={"random_hash": lambda rng: rng.getrandbits(64) * rng.getrandbits(1)},
+    reports="none of the known",
+)
+
+
+# Terminal policies.
+
+terminal_ignored = Mutant(
+    clause="A42-HASH-13",
+    broken="terminal never ends the list",
+    rules={"ends_the_list": lambda _policy, _result, _gathered: False},
+)
+
+
+first_terminal_ignored = Mutant(
+    clause="A42-HASH-13",
+    broken="terminal does not end the list if there is no earlier result",
+    rules={
+        "ends_the_list": lambda policy, result, gathered: (
+            result != gathered and ends_once_gathered(policy, result, gathered)
+        )
+    },
+)
+
+
+def from_terminal_on(
+    policies: Sequence[Sequence[HashPolicy]], matched: int
+) -> Sequence[HashPolicy]:
+    """Return the matched route's policies from the first terminal one on."""
+    chosen = policies[matched]
+    return list(itertools.dropwhile(lambda policy: not is_terminal(policy), chosen)) or chosen
+
+
+terminal_stands_alone = Mutant(
+    clause="A42-HASH-14",
+    broken="the results before a terminal policy are left out",
+    rules={"route_policies": from_terminal_on},
+)
+
+
+terminal_always_ends = Mutant(
+    clause="A42-HASH-15",
+    broken="a terminal policy ends the list even without any result",
+    rules={"ends_the_list": lambda policy, _result, _gathered: is_terminal(policy)},
+)
+
+
+terminal_by_own_result = Mutant(
+    clause="A42-HASH-16",
+    broken="terminal counts only after a result of its own policy, as in grpc-go 1.85",
+    rules={"ends_the_list": ends_with_own_result},
+)
+
+
+terminal_by_what_was_gathered = Mutant(
+    clause="A42-HASH-16",
+    broken="a terminal policy ends the list if others gave a result before it",
+    rules={"ends_the_list": ends_once_gathered},
+    edition="seed-2021",
+)
+
+
+unsupported_is_terminal = Mutant(
+    clause="A42-HASH-17",
+    broken="terminal on an unsupported type also ends the list",
+    rules={"ends_the_list": lambda _policy, _result, gathered: gathered is not None},
+    reports="ends the list",
+)
+
+
+# Updates of a list.
+
+first_policies_for_good = Mutant(
+    clause="A42-HASH-18",
+    broken="requests are hashed by the first list of policies forever",
+    rules={"route_policies": for_good(policies_of_the_route)},
+)
+
+
+round_robin_hashes = Mutant(
+    clause="A42-HASH-19",
+    broken="a ROUND_ROBIN cluster is balanced by hash",
+    xds={"supported_policy": lambda policy: supported_policy(policy) and "RING_HASH"},
+)
+
+
+absent_is_empty = Mutant(
+    clause="A42-HDR-03",
+    broken="a header that was not sent is hashed as if it were empty",
+    rules={"header_value": lambda name, metadata: header_value(name, metadata) or ""},
+)
+
+
+# Types that gRPC does not support.
+
+
+def refused(kind: str | None) -> Any:
+    """Read policies, but reject those of this kind."""
+
+    def read(message: Any) -> HashPolicy:
+        if message.WhichOneof("policy_specifier") == kind:
+            raise BadHashPolicy(f"policy_specifier: {kind} is not supported")
+        return read_hash_policy(message)
+
+    return read
+
+
+def the_same_for(kind: str) -> Any:
+    """Return one hash for all requests with a policy of this kind."""
+    return lambda policy, _metadata: xxh64(kind) if policy.kind == kind else None
+
+
+def cookie(policy: UnsupportedPolicy, metadata: Metadata) -> int | None:
+    """Return the hash of the cookies, if there are any."""
+    value = joined_values("cookie", metadata)
+    return None if policy.kind != "cookie" or value is None else xxh64(value)
+
+
+unknown_kind_refused = Mutant(
+    clause="A42-KIND-01",
+    broken="a policy of an unknown type is an error",
+    xds={"read_hash_policy": refused(None)},
+)
+
+
+unknown_kind_gives_a_result = Mutant(
+    clause="A42-KIND-01",
+    broken="a policy of an unknown type has a result, the same for all requests",
+    rules={"unsupported_hash": the_same_for("unset")},
+)
+
+
+unknown_kind_spoils_the_list = Mutant(
+    clause="A42-KIND-01",
+    broken="an unsupported policy in the list disables the others",
+    rules={
+        "route_policies": lambda policies, matched: (
+            ()
+            if any(isinstance(policy, UnsupportedPolicy) for policy in policies[matched])
+            else policies[matched]
+        )
+    },
+)
+
+
+cookie_refused = Mutant(
+    clause="A42-KIND-02",
+    broken="a cookie policy is an error",
+    xds={"read_hash_policy": refused("cookie")},
+)
+
+
+cookie_hashed = Mutant(
+    clause="A42-KIND-02",
+    broken="a cookie policy hashes the cookie",
+    rules={"unsupported_hash": cookie},
+)
+
+
+connection_refused = Mutant(
+    clause="A42-KIND-03",
+    broken="a connection_properties policy is an error",
+    xds={"read_hash_policy": refused("connection_properties")},
+)
+
+
+source_address_hashed = Mutant(
+    clause="A42-KIND-03",
+    broken="a connection_properties policy hashes the client's own address",
+    rules={"unsupported_hash": the_same_for("connection_properties")},
+)
+
+
+query_parameter_refused = Mutant(
+    clause="A42-KIND-04",
+    broken="a query_parameter policy is an error",
+    xds={"read_hash_policy": refused("query_parameter")},
+)
+
+
+absent_parameter_hashed = Mutant(
+    clause="A42-KIND-04",
+    broken="a query_parameter policy hashes the parameter, or an empty value",
+    rules={"unsupported_hash": the_same_for("query_parameter")},
+)
+
+
+any_filter_state_is_the_channel = Mutant(
+    clause="A42-KIND-05",
+    broken="filter_state means the channel's id, whatever its key",
+    xds={
+        "read_hash_policy": lambda message: (
+            ChannelIdPolicy()
+            if message.WhichOneof("policy_specifier") == "filter_state"
+            else read_hash_policy(message)
+        )
+    },
+)
+
+
+other_filter_state_refused = Mutant(
+    clause="A42-KIND-05",
+    broken="a filter_state policy with another key is an error",
+    xds={
+        "read_hash_policy": lambda message: (
+            read_hash_policy(message)
+            if message.filter_state.key == "io.grpc.channel_id"
+            else refused("filter_state")(message)
+        )
+    },
+)
+
+
+# Inside the client.
+
+hash_lost_before_weighted_clusters = Mutant(
+    clause="A42-HASH-21",
+    broken="hash policies of a route to several clusters are ignored",
+    rules={"over_clusters": lambda policies, clusters: policies if clusters == 1 else ()},
+)
+
+
+def ends_at_a_header(policy: HashPolicy, result: int | None, gathered: int | None) -> bool:
+    """Apply terminal on header policies only."""
+    return isinstance(policy, HeaderPolicy) and ends_once_gathered(policy, result, gathered)
+
+
+terminal_on_headers_alone = Mutant(
+    clause="A42-HASH-13",
+    broken="terminal does not count on the channel id",
+    rules={"ends_the_list": ends_at_a_header},
+)
+
+
+terminal_on_headers_alone_after_others = Mutant(
+    clause="A42-HASH-14",
+    broken="terminal does not count on the channel id, after others",
+    rules={"ends_the_list": ends_at_a_header},
+)

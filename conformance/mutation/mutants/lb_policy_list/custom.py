@@ -1,0 +1,259 @@
+"""Mutants of the clauses in custom.toml."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from client_under_test.reference.clusters.aggregates import LeafEndpoints, cluster_impl
+from client_under_test.reference.clusters.discovery import Aggregate, Leaf
+from client_under_test.reference.editions.mutants import Mutant, for_good
+from client_under_test.reference.policies.configs import (
+    ClusterImplConfig,
+    PriorityChild,
+    PriorityConfig,
+    RoundRobinConfig,
+)
+from client_under_test.reference.policies.interface import PolicyConfig
+from client_under_test.reference.policies.registry import is_known
+from client_under_test.reference.xds.custom_rules import after_the_last_slash, as_it_is
+
+PREFIX = "type.googleapis.com/"
+
+
+OF_GRPC = frozenset({"round_robin", "ring_hash_experimental", "pick_first"})
+
+
+def changed(value: Any, change: Any) -> Any:
+    """Change each value of a JSON value, innermost first."""
+    if isinstance(value, dict):
+        value = {key: changed(each, change) for key, each in value.items()}
+    elif isinstance(value, list):
+        value = [changed(each, change) for each in value]
+    return change(value)
+
+
+def without(value: Any, dropped: Any) -> Any:
+    """Return a JSON value without the fields that `dropped` matches."""
+    if not isinstance(value, dict):
+        return value
+    return {key: each for key, each in value.items() if not dropped(key, each)}
+
+
+def in_turn_but_for_the_first(
+    aggregate: Aggregate | None, leaf: Leaf, found: LeafEndpoints, child: PolicyConfig
+) -> ClusterImplConfig:
+    """Use the policy of a Cluster in its first priority only."""
+    assert isinstance(child, PriorityConfig), "each leaf has priorities"
+    children = {
+        name: priority_child if name == child.priorities[0] else PriorityChild(RoundRobinConfig())
+        for name, priority_child in child.children.items()
+    }
+    below = PriorityConfig(children=children, priorities=child.priorities)
+    return cluster_impl(aggregate, leaf, found, below)
+
+
+numbers_as_text = Mutant(
+    clause="A52-CUSTOM-01",
+    broken="numbers beyond 53 bits become text",
+    xds={
+        "policy_fields": lambda struct: changed(
+            as_it_is(struct),
+            lambda value: (
+                str(value) if type(value) in {int, float} and abs(value) > 2**53 else value
+            ),
+        )
+    },
+)
+
+
+nothing_dropped = Mutant(
+    clause="A52-CUSTOM-01",
+    broken="fields that are null are left out",
+    xds={
+        "policy_fields": lambda struct: changed(
+            as_it_is(struct), lambda value: without(value, lambda _, each: each is None)
+        )
+    },
+)
+
+
+empty_dropped = Mutant(
+    clause="A52-CUSTOM-01",
+    broken="fields without a name are left out",
+    xds={
+        "policy_fields": lambda struct: changed(
+            as_it_is(struct), lambda value: without(value, lambda key, _: not key)
+        )
+    },
+)
+
+
+booleans_as_numbers = Mutant(
+    clause="A52-CUSTOM-01",
+    broken="booleans become numbers",
+    xds={
+        "policy_fields": lambda struct: changed(
+            as_it_is(struct), lambda value: int(value) if isinstance(value, bool) else value
+        )
+    },
+)
+
+
+some_keys_lost = Mutant(
+    clause="A52-CUSTOM-02",
+    broken="a key called __proto__ is left out",
+    xds={
+        "policy_fields": lambda struct: changed(
+            as_it_is(struct), lambda value: without(value, lambda key, _: key == "__proto__")
+        )
+    },
+)
+
+
+one_package = Mutant(
+    clause="A52-CUSTOM-03",
+    broken="udpa.type.v1.TypedStruct is not supported",
+    xds={"is_typed_struct": lambda package: package == "xds.type.v3"},
+)
+
+
+one_prefix = Mutant(
+    clause="A52-CUSTOM-04",
+    broken="only type_urls of type.googleapis.com have a name",
+    xds={
+        "policy_name": lambda url: (
+            after_the_last_slash(url) if url.startswith(PREFIX) or "/" not in url else url
+        )
+    },
+)
+
+
+first_slash = Mutant(
+    clause="A52-CUSTOM-04",
+    broken="the name starts after the first slash",
+    xds={"policy_name": lambda url: url.partition("/")[2] or url},
+)
+
+
+slash_demanded = Mutant(
+    clause="A52-CUSTOM-05",
+    broken="a type_url without a slash has no name",
+    xds={"policy_name": lambda url: after_the_last_slash(url) if "/" in url else ""},
+    reports="passed over",
+)
+
+
+any_name = Mutant(
+    clause="A52-CUSTOM-06",
+    broken="an unregistered policy ends the list",
+    xds={"has_policy": lambda _name, _registered: True},
+)
+
+
+by_the_end_of_its_name = Mutant(
+    clause="A52-CUSTOM-06",
+    broken="a name that ends with that of a registered policy selects it",
+    xds={
+        "has_policy": lambda name, registered: (
+            is_known(name, registered) or any(each.endswith(name) for each in registered)
+        )
+    },
+)
+
+
+def value_demanded(struct: Any) -> dict[str, Any]:
+    """Reject an empty config."""
+    if not struct.fields:
+        raise ValueError(struct)
+    return as_it_is(struct)
+
+
+struct_demanded = Mutant(
+    clause="A52-CUSTOM-07",
+    broken="a TypedStruct without fields is rejected",
+    xds={"policy_fields": value_demanded},
+    reports="refused",
+)
+
+
+registry_not_asked = Mutant(
+    clause="A52-CUSTOM-08",
+    broken="a config that the registry rejects selects round_robin",
+    xds={"when_registry_refuses": lambda _words: RoundRobinConfig()},
+)
+
+
+refusal_ends_it = Mutant(
+    clause="A52-CUSTOM-09",
+    broken="a rejected Cluster is no longer used",
+    xds={"refusal_counts": lambda noun, _features: noun == "Cluster"},
+)
+
+
+first_config_for_good = Mutant(
+    clause="A52-CUSTOM-10",
+    broken="the first config is used forever",
+    xds={"policy_fields": for_good(as_it_is)},
+)
+
+
+class OnlyWhatWasThere:
+    """Applies an update only if it changes or removes an existing field."""
+
+    def __init__(self) -> None:
+        self._in_use: dict[str, Any] = {"nothing": "yet"}
+
+    def fields(self, struct: Any) -> dict[str, Any]:
+        """Return the config in use."""
+        new = as_it_is(struct)
+        if any(key not in new or new[key] != value for key, value in self._in_use.items()):
+            self._in_use = new
+        return self._in_use
+
+
+additions_unseen = Mutant(
+    clause="A52-CUSTOM-10",
+    broken="an update that only adds fields is ignored",
+    xds={"policy_fields": OnlyWhatWasThere().fields},
+)
+
+
+localities_share_a_policy = Mutant(
+    clause="A52-CUSTOM-11",
+    broken="below WrrLocality all localities have one policy",
+    rules={"locality_target": lambda _locality: "all"},
+)
+
+
+always_in_localities = Mutant(
+    clause="A52-CUSTOM-12",
+    broken="a custom policy at the top is wrapped in WrrLocality",
+    xds={
+        "named_policy": lambda name, fields: {
+            "xds_wrr_locality_experimental": {"childPolicy": [{name: fields}]}
+        }
+    },
+)
+
+
+custom_alone = Mutant(
+    clause="A52-CUSTOM-13",
+    broken="a TypedStruct that names a policy of gRPC is skipped",
+    xds={"has_policy": lambda name, registered: name not in OF_GRPC and name in registered},
+)
+
+
+bad_ring_taken = Mutant(
+    clause="A52-CUSTOM-14",
+    broken="a rejected config of ring_hash selects round_robin",
+    xds={
+        "when_registry_refuses": lambda words: RoundRobinConfig() if "ring_hash" in words else None
+    },
+)
+
+
+first_priority_alone = Mutant(
+    clause="A52-CUSTOM-15",
+    broken="the policy of the list is used in the first priority only",
+    rules={"cluster_impl": in_turn_but_for_the_first},
+)

@@ -1,0 +1,249 @@
+"""Mutants of the clauses in list.toml."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from envoy.config.cluster.v3.cluster_pb2 import LoadBalancingPolicy
+from xds.type.v3.typed_struct_pb2 import TypedStruct
+
+from client_under_test.reference.editions.mutants import Mutant
+from client_under_test.reference.xds.policy_list_rules import type_of
+from conformance.mutation.mutants.findings import overlooking, refusing
+
+EXTENSIONS = "type.googleapis.com/envoy.extensions.load_balancing_policies"
+
+
+ROUND_ROBIN = f"{EXTENSIONS}.round_robin.v3.RoundRobin"
+
+
+MANY = 50
+
+
+OWN = ("", "round_robin", "ring_hash_experimental")
+
+
+WRR_LOCALITY = f"{EXTENSIONS}.wrr_locality.v3.WrrLocality"
+
+
+def known_or_turns(extension: Any) -> str:
+    """Treat unknown types as RoundRobin."""
+    known = type_of(extension).startswith((EXTENSIONS, "type.googleapis.com/xds."))
+    return type_of(extension) if known else ROUND_ROBIN
+
+
+def by_the_end_of_a_type(extension: Any) -> str:
+    """Treat any type that ends in the name of a gRPC policy as that policy."""
+    type_url = type_of(extension)
+    return ROUND_ROBIN if type_url.endswith("/round_robin") else type_url
+
+
+def named_by(extension: Any) -> str:
+    """Return the type that a TypedStruct names; empty for other messages."""
+    config = extension.typed_config
+    if not config.Is(TypedStruct.DESCRIPTOR):
+        return ""
+    struct = TypedStruct()
+    config.Unpack(struct)
+    return str(struct.type_url)
+
+
+def as_the_message(extension: Any) -> str:
+    """Treat a TypedStruct with the name of an xDS API message as that message."""
+    named = named_by(extension)
+    return named if named.startswith(EXTENSIONS) else type_of(extension)
+
+
+def names_nobodys(message: Any) -> bool:
+    """Return whether a TypedStruct names a policy that gRPC does not have."""
+    names = (
+        named_by(policy.typed_extension_config) for policy in message.load_balancing_policy.policies
+    )
+    return any(name.rpartition("/")[2] not in OWN for name in names)
+
+
+def by_name(extension: Any) -> str:
+    """Prefer the name of an entry over its type if it names a policy."""
+    return ROUND_ROBIN if extension.name.endswith("round_robin") else type_of(extension)
+
+
+def with_turns_at_the_end(entries: Sequence[Any]) -> Sequence[Any]:
+    """Append a RoundRobin to the list."""
+    last = LoadBalancingPolicy.Policy()
+    last.typed_extension_config.typed_config.type_url = ROUND_ROBIN
+    return [*entries, last]
+
+
+def must_have(path: str) -> Any:
+    """Reject a list if any entry lacks this field."""
+    whole = path == "typed_extension_config"
+
+    def is_wrong(message: Any) -> bool:
+        return any(
+            not policy.HasField("typed_extension_config")
+            if whole
+            else not policy.typed_extension_config.HasField("typed_config")
+            for policy in message.load_balancing_policy.policies
+        )
+
+    return refusing(is_wrong)
+
+
+last_one_first = Mutant(
+    clause="A52-LIST-01",
+    broken="the last supported policy is used",
+    xds={"entries_tried": lambda entries: entries[::-1]},
+)
+
+
+unknown_is_an_error = Mutant(
+    clause="A52-LIST-02",
+    broken="only the first entry of a list is read",
+    xds={"entries_tried": lambda entries: entries[:1]},
+)
+
+
+unknown_is_round_robin = Mutant(
+    clause="A52-LIST-02",
+    broken="an unknown type is treated as RoundRobin",
+    xds={"type_of_policy": known_or_turns},
+)
+
+
+any_of_that_name = Mutant(
+    clause="A52-LIST-02",
+    broken="the name of any type is looked up in the registry",
+    xds={"type_of_policy": by_the_end_of_a_type},
+)
+
+
+struct_as_the_message = Mutant(
+    clause="A52-LIST-02",
+    broken="a TypedStruct with the name of an xDS API message means that message",
+    xds={"type_of_policy": as_the_message},
+)
+
+
+unknown_struct_is_an_error = Mutant(
+    clause="A52-LIST-02",
+    broken="a TypedStruct of an unknown policy is an error",
+    xds={"wrong_with_cluster": refusing(names_nobodys)},
+)
+
+
+nothing_known_is_round_robin = Mutant(
+    clause="A52-LIST-03",
+    broken="a list without a supported policy means RoundRobin",
+    xds={"entries_tried": with_turns_at_the_end},
+)
+
+
+bytes_that_are_none = Mutant(
+    clause="A52-LIST-04",
+    broken="a RingHash whose bytes are not a message is accepted",
+    xds={"wrong_with_cluster": overlooking("typed_config", "is no RingHash")},
+)
+
+
+next_one_tried = Mutant(
+    clause="A52-LIST-05",
+    broken="after a policy that cannot be converted the next entry is tried",
+    xds={"error_ends_the_list": lambda _type_url: False},
+)
+
+
+next_one_tried_after_localities = Mutant(
+    clause="A52-LIST-06",
+    broken="a WrrLocality without a supported policy is skipped",
+    xds={"error_ends_the_list": lambda type_url: type_url != WRR_LOCALITY},
+)
+
+
+all_entries_checked = Mutant(
+    clause="A52-LIST-07",
+    broken="every entry must have an extension",
+    xds={"wrong_with_cluster": must_have("typed_extension_config")},
+)
+
+
+all_configs_checked = Mutant(
+    clause="A52-LIST-07",
+    broken="every entry must have a config",
+    xds={"wrong_with_cluster": must_have("typed_config")},
+)
+
+
+long_lists_refused = Mutant(
+    clause="A52-LIST-07",
+    broken="a list of more than 50 entries is rejected",
+    xds={
+        "wrong_with_cluster": refusing(
+            lambda cluster: len(cluster.load_balancing_policy.policies) > MANY
+        )
+    },
+)
+
+
+empty_list_is_round_robin = Mutant(
+    clause="A52-LIST-08",
+    broken="an empty list means RoundRobin",
+    xds={"entries_tried": lambda entries: entries or with_turns_at_the_end(entries)},
+)
+
+
+no_extension_is_round_robin = Mutant(
+    clause="A52-LIST-09",
+    broken="a list without any extension means RoundRobin",
+    xds={"wrong_with_cluster": overlooking("typed_extension_config", "is missing")},
+)
+
+
+no_config_is_round_robin = Mutant(
+    clause="A52-LIST-09",
+    broken="a single entry without a config means RoundRobin",
+    xds={"wrong_with_cluster": overlooking("typed_config", "is missing")},
+)
+
+
+entry_passed_over = Mutant(
+    clause="A52-LIST-10",
+    broken="an entry without a config is skipped",
+    xds={"lack_is_an_error": lambda _field: False},
+    reports="passed over",
+)
+
+
+name_goes_first = Mutant(
+    clause="A52-LIST-11",
+    broken="the name of an entry takes precedence over its type if it names a policy",
+    xds={"type_of_policy": by_name},
+)
+
+
+name_demanded = Mutant(
+    clause="A52-LIST-11",
+    broken="an entry must have a name",
+    xds={
+        "wrong_with_cluster": refusing(
+            lambda message: any(
+                policy.HasField("typed_extension_config") and not policy.typed_extension_config.name
+                for policy in message.load_balancing_policy.policies
+            )
+        )
+    },
+)
+
+
+localities_need_no_list = Mutant(
+    clause="A52-LIST-12",
+    broken="WrrLocality without a list means RoundRobin",
+    xds={"wrong_with_cluster": overlooking("endpoint_picking_policy", "is missing")},
+)
+
+
+config_not_parsed = Mutant(
+    clause="A52-LIST-13",
+    broken="the config of ring_hash in a TypedStruct is not validated",
+    xds={"wrong_with_cluster": overlooking("load_balancing_policy", "ring_hash_experimental")},
+)

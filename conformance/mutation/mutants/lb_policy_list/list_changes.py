@@ -1,0 +1,65 @@
+"""Mutants of the clauses in list_changes.toml."""
+
+from __future__ import annotations
+
+from client_under_test.reference.clusters import aggregates
+from client_under_test.reference.editions.mutants import Mutant, for_good
+from client_under_test.reference.policies.interface import FailPicker, Report
+from client_under_test.reference.values import State, Status
+from client_under_test.reference.xds.policy_list_rules import in_order
+
+first_list_for_good = Mutant(
+    clause="A52-CHANGE-01",
+    broken="the first list is used forever",
+    xds={"entries_tried": for_good(in_order)},
+)
+
+
+gap_between_policies = Mutant(
+    clause="A52-CHANGE-02",
+    broken="requests fail from the end of the old policy until the new one has a connection",
+    rules={
+        "taken_over": lambda _report: Report(
+            State.TRANSIENT_FAILURE, FailPicker(Status.unavailable("the policy has changed"))
+        )
+    },
+)
+
+
+list_of_the_aggregate = Mutant(
+    clause="A52-CHANGE-03",
+    broken="the list of the aggregate applies to its leaves, though A75 is declared",
+    rules={"policy_source": aggregates.policy_of_the_aggregate},
+)
+
+
+list_of_the_leaf = Mutant(
+    clause="A52-CHANGE-03",
+    broken="each leaf has its own list, though A75 is not declared",
+    rules={"policy_source": aggregates.policy_of_the_leaf},
+    edition="seed",
+)
+
+
+guarded = Mutant(
+    clause="A52-CHANGE-04",
+    broken="load_balancing_policy is ignored",
+    xds={"prefers_extension": lambda _cluster: False},
+    reports="variable unset: by lb_policy",
+)
+
+
+bad_list_of_the_aggregate = Mutant(
+    clause="A52-CHANGE-05",
+    broken="the list of an aggregate is not read, though A75 is not declared",
+    xds={"policy_of_aggregate_counts": False},
+    edition="seed",
+)
+
+
+one_connection_for_all_policies = Mutant(
+    clause="A52-CHANGE-06",
+    broken="an address has one connection, whatever policy uses it",
+    rules={"shared_by": lambda subchannel: subchannel.address},
+    reports="to-turns: kept",
+)

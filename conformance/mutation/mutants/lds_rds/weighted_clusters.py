@@ -1,0 +1,34 @@
+"""Mutants of the clauses in weighted_clusters.toml."""
+
+import random
+from collections.abc import Sequence
+
+from client_under_test.reference.editions.mutants import Mutant
+from client_under_test.reference.xds.resources.values import WeightedCluster
+
+OUT_OF = 100
+
+
+def out_of_a_hundred(clusters: Sequence[WeightedCluster], rng: random.Random) -> str:
+    """Draw a number below 100, as grpc-js-xds did up to 1.13; the last cluster takes the rest."""
+    drawn = rng.random() * OUT_OF
+    for cluster in clusters[:-1]:
+        drawn -= cluster.weight
+        if drawn < 0:
+            return cluster.name
+    return clusters[-1].name
+
+
+weights_out_of_a_hundred = Mutant(
+    clause="A28-SPLIT-01",
+    broken="weights are shares of 100, whatever they add up to",
+    rules={"choose_cluster": out_of_a_hundred},
+    issue="https://github.com/grpc/grpc-node/pull/3069",
+)
+
+
+clusters_drawn_evenly = Mutant(
+    clause="A28-SPLIT-01",
+    broken="each cluster of a route gets the same share, whatever its weight",
+    rules={"choose_cluster": lambda clusters, rng: rng.choice(clusters).name},
+)

@@ -1,0 +1,248 @@
+"""Mutants of the clauses in load_report.toml."""
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from client_under_test.reference.editions.mutants import Mutant
+from client_under_test.reference.policies.interface import Account
+from client_under_test.reference.policies.rules.admission import (
+    Counts,
+    LoadKey,
+    counted_for,
+    when_ended,
+    when_sent,
+)
+from client_under_test.reference.values import Locality
+
+Key = Callable[[Account], LoadKey | None]
+
+
+def counting_for(change: Callable[[LoadKey], LoadKey | None]) -> Key:
+    """Change the key under which a reported request counts."""
+
+    def broken(account: Account) -> LoadKey | None:
+        key = counted_for(account)
+        return None if key is None else change(key)
+
+    return broken
+
+
+def first_of_the_cluster() -> Key:
+    """Count requests for the locality of the first request of their cluster."""
+    first: dict[str, Locality] = {}
+    return counting_for(
+        lambda key: replace(key, locality=first.setdefault(key.cluster, key.locality))
+    )
+
+
+def newest_of_all() -> Key:
+    """Count requests for the locality that was used last for the first time."""
+    known: dict[Locality, None] = {}
+
+    def newest(key: LoadKey) -> LoadKey:
+        known.setdefault(key.locality)
+        return replace(key, locality=[*known][-1])
+
+    return counting_for(newest)
+
+
+def first_cluster_with_it() -> Key:
+    """Count requests for the first cluster that used their locality."""
+    first: dict[Locality, LoadKey] = {}
+    return counting_for(lambda key: first.setdefault(key.locality, key))
+
+
+def issued_again(counts: Counts, ok: bool) -> Counts:  # noqa: FBT001 - as of the rule
+    """Count a request as issued once more when it ends."""
+    return when_ended(replace(counts, issued=counts.issued + 1), ok)
+
+
+def stays_in_progress(counts: Counts, ok: bool) -> Counts:  # noqa: FBT001 - as of the rule
+    """Keep failed requests in progress."""
+    return when_ended(counts, ok) if ok else replace(counts, errors=counts.errors + 1)
+
+
+# By locality.
+
+locality_not_told = Mutant(
+    clause="A42-LOAD-01",
+    broken="requests of all localities count for one without a name",
+    rules={"counted_for": counting_for(lambda key: replace(key, locality=Locality()))},
+)
+
+
+first_locality_for_all = Mutant(
+    clause="A42-LOAD-01",
+    broken="requests count for the locality in which the cluster was first used",
+    rules={"counted_for": first_of_the_cluster()},
+)
+
+
+localities_told_apart_by_region = Mutant(
+    clause="A42-LOAD-02",
+    broken="only the region of a locality is reported",
+    rules={
+        "counted_for": counting_for(
+            lambda key: replace(key, locality=Locality(region=key.locality.region))
+        )
+    },
+)
+
+
+sub_zones_left_out = Mutant(
+    clause="A42-LOAD-02",
+    broken="requests in localities with a sub-zone do not count",
+    rules={"counted_for": counting_for(lambda key: None if key.locality.sub_zone else key)},
+)
+
+
+no_locality_not_reported = Mutant(
+    clause="A42-LOAD-03",
+    broken="requests to endpoints without a locality do not count",
+    rules={"counted_for": counting_for(lambda key: key if key.locality.region else None)},
+)
+
+
+no_locality_named = Mutant(
+    clause="A42-LOAD-03",
+    broken="endpoints without a locality count for one with the name of their cluster",
+    rules={
+        "counted_for": counting_for(
+            lambda key: (
+                key if key.locality.region else replace(key, locality=Locality(region=key.cluster))
+            )
+        )
+    },
+)
+
+
+# Counting once.
+
+counted_at_each_pick = Mutant(
+    clause="A42-LOAD-04",
+    broken="a request counts once for each pick",
+    rules={"while_waiting": lambda counts: replace(counts, issued=counts.issued + 1)},
+)
+
+
+counted_when_sent_and_when_ended = Mutant(
+    clause="A42-LOAD-04",
+    broken="a request counts as issued when it is sent and again when it ends",
+    rules={"when_ended": issued_again},
+)
+
+
+reported_again_and_again = Mutant(
+    clause="A42-LOAD-04",
+    broken="each report has all requests since the start",
+    rules={"once_reported": lambda counts: counts},
+)
+
+
+# Across failover.
+
+failover_not_counted = Mutant(
+    clause="A42-LOAD-05",
+    broken="requests count for the locality in which the cluster was first used",
+    rules={"counted_for": first_of_the_cluster()},
+)
+
+
+return_not_counted = Mutant(
+    clause="A42-LOAD-05",
+    broken="requests keep counting for the lower priority after a higher one is back",
+    rules={"counted_for": newest_of_all()},
+)
+
+
+# Results of requests.
+
+errors_succeed = Mutant(
+    clause="A42-LOAD-06",
+    broken="requests that fail count as successes",
+    rules={"when_ended": lambda counts, _: when_ended(counts, ok=True)},
+)
+
+
+progress_not_told = Mutant(
+    clause="A42-LOAD-06",
+    broken="requests in progress are not reported",
+    rules={
+        "when_sent": lambda counts: replace(when_sent(counts), in_progress=0),
+        "when_ended": lambda counts, ok: replace(when_ended(counts, ok), in_progress=0),
+    },
+)
+
+
+progress_without_end = Mutant(
+    clause="A42-LOAD-06",
+    broken="requests that have failed stay in progress",
+    rules={"when_ended": stays_in_progress},
+)
+
+
+# By name.
+
+service_name_not_told = Mutant(
+    clause="A42-LOAD-07",
+    broken="load is reported without a service name",
+    rules={"counted_for": counting_for(lambda key: replace(key, service_name=""))},
+)
+
+
+service_name_for_both = Mutant(
+    clause="A42-LOAD-07",
+    broken="load is reported under the service name instead of the cluster name as well",
+    rules={"counted_for": counting_for(lambda key: replace(key, cluster=key.service_name))},
+)
+
+
+clusters_not_told_apart = Mutant(
+    clause="A42-LOAD-07",
+    broken="requests count for the cluster that was the first to use their locality",
+    rules={"counted_for": first_cluster_with_it()},
+)
+
+
+lrs_server_not_asked_for = Mutant(
+    clause="A42-LOAD-08",
+    broken="load of every cluster is reported",
+    rules={
+        "counted_for": lambda account: LoadKey(
+            account.cluster, account.service_name, account.locality
+        )
+    },
+)
+
+
+# Drops.
+
+drops_count_for_a_locality = Mutant(
+    clause="A42-LOAD-11",
+    broken="dropped requests also count as failed requests of a locality without a name",
+    rules={
+        "when_dropped": lambda counts: replace(
+            counts, issued=counts.issued + 1, errors=counts.errors + 1
+        )
+    },
+)
+
+
+category_not_told = Mutant(
+    clause="A42-LOAD-11",
+    broken="drops are reported without their category",
+    rules={"told_category": lambda _: None},
+)
+
+
+def first_locality_by_name() -> Callable[[Account], LoadKey | None]:
+    """Count all requests of a cluster for one locality."""
+    return lambda account: counted_for(replace(account, locality=Locality("one")))
+
+
+first_locality_counts = Mutant(
+    clause="A62-LOAD-01",
+    broken="requests of pick_first count for its first locality",
+    rules={"counted_for": first_locality_by_name()},
+)

@@ -1,0 +1,294 @@
+"""Mutants of the clauses in localities.toml."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from envoy.config.core.v3.health_check_pb2 import HealthStatus
+from msgspec.structs import replace
+
+from client_under_test.reference.clusters.aggregates import (
+    ClusterRules,
+    LeafEndpoints,
+    Leaves,
+    MakeTree,
+    PriorityNames,
+    a_policy_for_each_leaf,
+)
+from client_under_test.reference.clusters.discovery import Aggregate
+from client_under_test.reference.editions.mutants import Mutant
+from client_under_test.reference.policies.interface import Update
+from client_under_test.reference.policies.rules.failover import (
+    ChildView,
+    Choice,
+    Make,
+    Use,
+    choose_by_a56,
+)
+from client_under_test.reference.values import State
+from client_under_test.reference.xds.rules import endpoint_is_used
+from conformance.mutation.mutants.locality import weighted_target
+from conformance.mutation.mutants.locality.wrr_locality import FirstWeights
+
+# Localities by weight.
+
+MANY = 32
+
+
+class FirstOnes:
+    """The first `most` localities keep their weights; later ones weigh 0."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._known: set[str] = set()
+
+    def weight(self, target: str, weight: int) -> int:
+        """Return the weight of a locality."""
+        if len(self._known) < self._most:
+            self._known.add(target)
+        return weight if target in self._known else 0
+
+
+class ByPlace:
+    """A locality has the weight of its position in the first list of two."""
+
+    def __init__(self) -> None:
+        self._first: list[int] = []
+        self._places: dict[str, int] = {}
+
+    def weight(self, target: str, weight: int) -> int:
+        """Return the weight of a locality."""
+        place = self._places.setdefault(target, len(self._places) % 2)
+        if len(self._first) == place:
+            self._first.append(weight)
+        return self._first[place]
+
+
+class Latecomers:
+    """The first locality keeps its weight; all others weigh 1."""
+
+    def __init__(self) -> None:
+        self._first = ""
+
+    def weight(self, target: str, weight: int) -> int:
+        """Return the weight of a locality."""
+        self._first = self._first or target
+        return weight if target == self._first else 1
+
+
+only_so_many = Mutant(
+    clause="A27-WEIGHT-02",
+    broken="no more than 32 localities are used",
+    rules={"target_weight": FirstOnes(MANY).weight},
+)
+
+
+weights_by_place = Mutant(
+    clause="A27-WEIGHT-03",
+    broken="weights belong to positions in the list, as in the first list",
+    rules={"target_weight": ByPlace().weight},
+)
+
+
+weight_of_before = Mutant(
+    clause="A27-WEIGHT-04",
+    broken="a locality that returns keeps its old weight",
+    rules={"target_weight": FirstWeights().weight},
+)
+
+
+newcomers_weigh_one = Mutant(
+    clause="A27-WEIGHT-05",
+    broken="a locality that comes from another priority has weight 1",
+    rules={"target_weight": Latecomers().weight},
+)
+
+
+# Priorities.
+
+
+def lowest(children: Sequence[ChildView | None]) -> Choice:
+    """Choose the last priority, whatever the others do."""
+    last = len(children) - 1
+    return Make(last) if children[last] is None else Use(last)
+
+
+def one_of_two(children: Sequence[ChildView | None]) -> Choice:
+    """Choose among the first two priorities."""
+    return choose_by_a56(children[:2])
+
+
+def empty_if_one_is(
+    aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: ClusterRules
+) -> Update:
+    """Return the tree, with priorities emptied that have an empty locality."""
+    fewer = [
+        (
+            leaf,
+            replace(
+                found,
+                priorities=tuple(
+                    each if all(locality.endpoints for locality in each) else ()
+                    for each in found.priorities
+                ),
+            ),
+        )
+        for leaf, found in leaves
+    ]
+    return a_policy_for_each_leaf(aggregate, fewer, names, rules)
+
+
+def last_listing_of_each_locality(
+    aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: ClusterRules
+) -> Update:
+    """Return the tree of a client that keeps endpoints by locality alone, as grpc-java does."""
+    fewer = []
+    for leaf, found in leaves:
+        last = {each.locality: each for priority in found.priorities for each in priority}
+        kept = (
+            tuple(each for each in some if last[each.locality] is each) for some in found.priorities
+        )
+        fewer.append((leaf, replace(found, priorities=tuple(kept))))
+    return a_policy_for_each_leaf(aggregate, fewer, names, rules)
+
+
+def never_fewer() -> MakeTree:
+    """Return the tree, with priorities that an update removed."""
+    most: dict[str, LeafEndpoints] = {}
+
+    def tree(
+        aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: ClusterRules
+    ) -> Update:
+        for leaf, found in leaves:
+            known = most.setdefault(leaf.name, found)
+            if len(found.priorities) >= len(known.priorities):
+                most[leaf.name] = found
+        kept = [(leaf, most[leaf.name]) for leaf, _ in leaves]
+        return a_policy_for_each_leaf(aggregate, kept, names, rules)
+
+    return tree
+
+
+class SpoiltByOne:
+    """No endpoint is used after the first unhealthy one."""
+
+    def __init__(self) -> None:
+        self._is_spoilt = False
+
+    def is_used(self, health: int) -> bool:
+        """Return whether an endpoint is used."""
+        self._is_spoilt = self._is_spoilt or not endpoint_is_used(health)
+        return not self._is_spoilt
+
+
+lowest_priority = Mutant(
+    clause="A27-PRIO-01",
+    broken="the last priority is used, not the first",
+    rules={"choose_priority": lowest},
+)
+
+
+empty_one_waited_for = Mutant(
+    clause="A27-PRIO-02",
+    broken="a priority without endpoints counts as CONNECTING",
+    rules={"timer_ends": lambda state: state in {State.READY, State.IDLE}},
+)
+
+
+spoilt_by_an_empty_locality = Mutant(
+    clause="A27-PRIO-03",
+    broken="a priority with an empty locality counts as empty",
+    rules={"tree": empty_if_one_is},
+)
+
+
+two_priorities_at_most = Mutant(
+    clause="A27-PRIO-04",
+    broken="priorities after the second are never used",
+    rules={"choose_priority": one_of_two},
+)
+
+
+no_update_after_failure = Mutant(
+    clause="A27-PRIO-05",
+    broken="a priority keeps its first endpoints",
+    rules={"takes_updates": lambda _: False},
+)
+
+
+spoilt_by_an_ill_endpoint = Mutant(
+    clause="A27-PRIO-06",
+    broken="if one endpoint is unhealthy, no endpoint is used",
+    xds={"endpoint_is_used": SpoiltByOne().is_used},
+)
+
+
+spoilt_locality = Mutant(
+    clause="A27-PRIO-06",
+    broken="if one endpoint is unhealthy, its locality is not used",
+    xds={"used_in_locality": lambda good: [all(good)] * len(good)},
+)
+
+
+empty_for_good = Mutant(
+    clause="A27-PRIO-07",
+    broken="a priority that is not in use ignores updates, so it stays empty",
+    rules={"takes_updates": lambda is_in_use: is_in_use},
+)
+
+
+kept_in_use = Mutant(
+    clause="A27-PRIO-08",
+    broken="priorities that leave the list stay in use",
+    rules={"tree": never_fewer()},
+)
+
+
+failed_one_stays_alone = Mutant(
+    clause="A27-PRIO-09",
+    broken="a failed priority ignores a locality that joins it",
+    rules={"takes_updates": lambda is_in_use: is_in_use},
+)
+
+
+failed_one_beside_it_counts = Mutant(
+    clause="A27-PRIO-10",
+    broken="requests fail if one locality has failed and none is READY, although others connect",
+    rules=weighted_target.failure_comes_first.rules,
+)
+
+
+name_of_the_last_locality = Mutant(
+    clause="A27-PRIO-11",
+    broken="a priority continues to use the endpoints of its old locality",
+    rules={"goes_on": lambda before, now: bool(now) and max(now) in before},
+    reports="kept",
+)
+
+
+last_priority_of_a_locality = Mutant(
+    clause="A27-PRIO-12",
+    broken="a locality that is listed in two priorities has endpoints in the last of them only",
+    rules={"tree": last_listing_of_each_locality},
+)
+
+
+draining_is_used = Mutant(
+    clause="A27-HEALTH-01",
+    broken="all but UNHEALTHY endpoints are used",
+    xds={"endpoint_is_used": lambda health: health != HealthStatus.UNHEALTHY},
+)
+
+
+good_is_not_used = Mutant(
+    clause="A27-HEALTH-01",
+    broken="only endpoints with health UNKNOWN are used",
+    xds={"endpoint_is_used": lambda health: health == HealthStatus.UNKNOWN},
+)
+
+
+first_speaks_for_its_locality = Mutant(
+    clause="A27-HEALTH-01",
+    broken="the health of a locality's first endpoint applies to all of them",
+    xds={"used_in_locality": lambda good: good[:1] * len(good)},
+)

@@ -1,0 +1,90 @@
+"""Mutants of the clauses in endpoint_addresses.toml."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from client_under_test.reference.clusters.aggregates import (
+    an_endpoint_for_each_address,
+    only_the_first,
+)
+from client_under_test.reference.editions.mutants import Mutant
+from client_under_test.reference.values import Endpoint
+
+
+def weighed_by_addresses(
+    _before: Sequence[Endpoint], now: Sequence[Endpoint]
+) -> Sequence[Endpoint]:
+    """Multiply the weight of each endpoint by its number of addresses."""
+    return [replace(endpoint, weight=endpoint.weight * len(endpoint.addresses)) for endpoint in now]
+
+
+weight_for_each_address = Mutant(
+    clause="A61-RING-01",
+    broken="an endpoint has its weight once for each address",
+    rules={"ring_endpoints": weighed_by_addresses},
+)
+
+
+placed_by_the_last_address = Mutant(
+    clause="A61-RING-02",
+    broken="an endpoint is placed by the last of its addresses",
+    rules={"ring_key": lambda endpoint: endpoint.addresses[-1]},
+)
+
+
+first_address_only = Mutant(
+    clause="A61-RING-03",
+    broken="additional addresses are not used, though A61 is declared",
+    rules={"used_addresses": only_the_first},
+)
+
+
+placed_by_the_lowest_address = Mutant(
+    clause="A61-RING-04",
+    broken="an endpoint is placed by the lowest of its addresses, whichever is first",
+    rules={"ring_key": lambda endpoint: min(endpoint.addresses)},
+)
+
+
+failed_with_its_first_address = Mutant(
+    clause="A61-SUB-01",
+    broken="an endpoint has failed as soon as its first address has",
+    rules={"used_addresses": only_the_first},
+)
+
+
+each_address_an_endpoint = Mutant(
+    clause="A61-DNS-01",
+    broken="each address of a DNS name is a separate endpoint",
+    rules={"dns_endpoints": an_endpoint_for_each_address},
+)
+
+
+name_without_addresses = Mutant(
+    clause="A61-DNS-01",
+    broken="no address of a DNS name is used",
+    rules={"dns_endpoints": lambda _addresses: ()},
+)
+
+
+guarded = Mutant(
+    clause="A61-GUARD-01",
+    broken="additional addresses are not used",
+    rules={"used_addresses": only_the_first},
+    reports="not used when unset, not used when false",
+)
+
+
+two_addresses_at_most = Mutant(
+    clause="A61-SUB-01",
+    broken="only two addresses of an endpoint are used",
+    rules={"used_addresses": lambda addresses: addresses[:2]},
+)
+
+
+two_addresses_on_the_ring = Mutant(
+    clause="A61-RING-03",
+    broken="an endpoint whose first two addresses have failed is skipped",
+    rules={"used_addresses": lambda addresses: addresses[:2]},
+)

@@ -1,0 +1,505 @@
+"""Mutants of the clauses in picker.toml."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from msgspec.structs import replace
+
+from client_under_test.reference.editions.mutants import Mutant
+from client_under_test.reference.policies.interface import (
+    Drop,
+    Fail,
+    PickArgs,
+    PickResult,
+    Queue,
+    Target,
+)
+from client_under_test.reference.policies.rules.ring import each_endpoint_once, first_at_or_after
+from client_under_test.reference.policies.rules.ring_picks import (
+    Candidate,
+    RequestHash,
+    failure_of,
+    hash_of_the_route,
+    pick_by_a42,
+    pick_by_a61,
+)
+from client_under_test.reference.values import Endpoint, State, Status
+
+Pick = Callable[[Iterable[Candidate], PickArgs], PickResult]
+
+
+def passes_over(state: State, *, place: int, told: bool) -> Pick:
+    """Pick as A61 does, but skip an endpoint if a later one is READY.
+
+    Args:
+        state: state of the endpoint to skip.
+        place: its position in ring order; all endpoints before it have failed.
+        told: True if the pick still connects it.
+    """
+
+    def pick(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
+        candidates = list(walk)
+        failed = [candidate.state is State.TRANSIENT_FAILURE for candidate in candidates]
+        behind = [
+            candidate for candidate in candidates[place + 1 :] if candidate.state is State.READY
+        ]
+        if not behind or not all(failed[:place]) or candidates[place].state is not state:
+            return pick_by_a61(candidates, args)
+        return behind[0].take(args, (candidates[place].target,) if told else ())
+
+    return pick
+
+
+def leaves_alone(rule: Pick, state: State, *, place: int) -> Pick:
+    """Pick as `rule` does, but do not connect an endpoint in this state at this position."""
+
+    def pick(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
+        candidates = list(walk)
+        result = rule(candidates, args)
+        if isinstance(result, Drop) or [candidate.state for candidate in candidates[place:]][
+            :1
+        ] != [state]:
+            return result
+        alone = candidates[place].target
+        return replace(
+            result,
+            connect=tuple(subchannel for subchannel in result.connect if subchannel != alone),
+        )
+
+    return pick
+
+
+def tells_all(rule: Pick) -> Pick:
+    """Pick as `rule` does, and connect every IDLE endpoint on the ring."""
+
+    def pick(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
+        candidates = list(walk)
+        result = rule(candidates, args)
+        if isinstance(result, Drop):
+            return result
+        idle = tuple(candidate.target for candidate in candidates if candidate.state is State.IDLE)
+        return replace(result, connect=tuple(dict.fromkeys((*result.connect, *idle))))
+
+    return pick
+
+
+def never_fails(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
+    """Pick as A61 does, but queue requests that would fail."""
+    result = pick_by_a61(walk, args)
+    return Queue(result.connect) if isinstance(result, Fail) else result
+
+
+def first_or_none(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
+    """Pick as if there were only the first endpoint."""
+    return pick_by_a61(list(walk)[:1], args)
+
+
+def blaming(blame: Callable[[list[Candidate], PickArgs], Status]) -> Pick:
+    """Pick as A61 does, with another status for requests that fail."""
+
+    def pick(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
+        candidates = list(walk)
+        result = pick_by_a61(candidates, args)
+        return Fail(blame(candidates, args)) if isinstance(result, Fail) else result
+
+    return pick
+
+
+def address_of(candidate: Candidate) -> str:
+    """Return the identity of an endpoint."""
+    return candidate.target.key
+
+
+# The first endpoint.
+
+
+def second_comes_first(owners: Sequence[int], start: int) -> tuple[int, ...]:
+    """Return the endpoints in ring order, with the first one last."""
+    first, *others = each_endpoint_once(owners, start)
+    return (*others, first)
+
+
+starts_at_the_second = Mutant(
+    clause="A42-PICK-01",
+    broken="a pick looks first at the endpoint that comes next on the ring",
+    rules={"along_the_ring": second_comes_first},
+)
+
+
+starts_one_entry_on = Mutant(
+    clause="A42-PICK-01",
+    broken="a pick starts one entry after the entry of its hash",
+    rules={
+        "find_entry": lambda hashes, request_hash: (
+            (first_at_or_after(hashes, request_hash) + 1) % len(hashes)
+        )
+    },
+)
+
+
+second_ready_preferred = Mutant(
+    clause="A42-PICK-02",
+    broken="a request is sent to the second endpoint if both are READY",
+    rules={"pick": passes_over(State.READY, place=0, told=False)},
+)
+
+
+idle_left_alone = Mutant(
+    clause="A42-PICK-03",
+    broken="while another endpoint is READY, an IDLE one is not connected",
+    rules={"pick": passes_over(State.IDLE, place=0, told=False)},
+)
+
+
+idle_not_waited_for = Mutant(
+    clause="A42-PICK-04",
+    broken="an IDLE endpoint is connected, but the request goes to another that is READY",
+    rules={"pick": passes_over(State.IDLE, place=0, told=True)},
+)
+
+
+left_when_connected = Mutant(
+    clause="A42-PICK-04",
+    broken="a request waits for its endpoint and, when it is READY, is sent to another READY one",
+    rules={"pick": passes_over(State.READY, place=0, told=False)},
+)
+
+
+connecting_not_waited_for = Mutant(
+    clause="A42-PICK-05",
+    broken="a request whose endpoint is CONNECTING goes to another that is READY",
+    rules={"pick": passes_over(State.CONNECTING, place=0, told=False)},
+)
+
+
+def fails_with_the_policy(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
+    """Fail every request while the policy reports TRANSIENT_FAILURE (A42-AGG-02)."""
+    candidates = list(walk)
+    states = [candidate.state for candidate in candidates]
+    if State.READY in states or states.count(State.TRANSIENT_FAILURE) < 2:  # noqa: PLR2004
+        return pick_by_a61(candidates, args)
+    return Fail(Status.unavailable("no endpoint is connected"))
+
+
+fails_as_others_have = Mutant(
+    clause="A42-PICK-05",
+    broken="a request fails although its endpoint is CONNECTING, because two others have failed",
+    rules={"pick": fails_with_the_policy},
+)
+
+
+drawn_at_each_pick = Mutant(
+    clause="A42-PICK-06",
+    broken="a random hash is drawn at each pick, not once for the request",
+    rules={
+        "random_hash": lambda _random: None,
+        "hash_for_pick": lambda args, header, rules: (
+            hash_of_the_route(args, header, rules) or RequestHash(args.random.getrandbits(64))
+        ),
+    },
+)
+
+
+left_once_connected = Mutant(
+    clause="A42-PICK-05",
+    broken="a request waits for its endpoint and, when it is READY, is sent to another READY one",
+    rules={"pick": passes_over(State.READY, place=0, told=False)},
+)
+
+
+def once_only(rule: Pick) -> Pick:
+    """Pick as `rule` does, but reconnect each failed endpoint once only."""
+    told: set[Target] = set()
+
+    def pick(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
+        candidates = list(walk)
+        result = rule(candidates, args)
+        if isinstance(result, Drop):
+            return result
+        failed = {
+            candidate.target
+            for candidate in candidates
+            if candidate.state is State.TRANSIENT_FAILURE
+        }
+        fresh = tuple(subchannel for subchannel in result.connect if subchannel not in told)
+        told.update(failed & set(fresh))
+        return replace(result, connect=fresh)
+
+    return pick
+
+
+first_never_again = Mutant(
+    clause="A42-PICK-07",
+    broken="a pick does not reconnect a failed first endpoint",
+    rules={"pick": leaves_alone(pick_by_a42, State.TRANSIENT_FAILURE, place=0)},
+    edition="seed",
+)
+
+
+first_once_again = Mutant(
+    clause="A42-PICK-07",
+    broken="picks reconnect a failed first endpoint once only",
+    rules={"pick": once_only(pick_by_a42)},
+    edition="seed",
+)
+
+
+first_not_by_itself = Mutant(
+    clause="A42-PICK-07",
+    broken="a failed endpoint does not retry by itself, and picks do not reconnect it",
+    rules={"ring_endpoints_retry": False},
+)
+
+
+# The second endpoint.
+
+
+def then_as_listed(owners: Sequence[int], start: int) -> tuple[int, ...]:
+    """Return the endpoint of the hash, then the others in list order."""
+    return tuple(dict.fromkeys((owners[start], *sorted(owners))))
+
+
+next_by_list = Mutant(
+    clause="A42-PICK-08",
+    broken="after a failed endpoint comes the first of the list, not the next on the ring",
+    rules={"along_the_ring": then_as_listed},
+)
+
+
+def each_entry(owners: Sequence[int], start: int) -> Iterator[int]:
+    """Return each endpoint once for each of its entries, in ring order."""
+    return (owners[(start + offset) % len(owners)] for offset in range(len(owners)))
+
+
+entries_count = Mutant(
+    clause="A42-PICK-09",
+    broken="the next entry counts as the second endpoint, even if it belongs to the first",
+    rules={"along_the_ring": each_entry},
+    edition="seed",
+)
+
+
+first_alone = Mutant(
+    clause="A42-PICK-10",
+    broken="a request fails if its first endpoint has failed",
+    rules={"pick": first_or_none},
+)
+
+
+second_left_alone = Mutant(
+    clause="A42-PICK-11",
+    broken="after a failed endpoint, only READY ones are used and IDLE ones are not connected",
+    rules={"pick": passes_over(State.IDLE, place=1, told=False)},
+)
+
+
+second_idle_not_waited_for = Mutant(
+    clause="A42-PICK-12",
+    broken="an IDLE second endpoint is connected, but the request goes to one that is READY",
+    rules={"pick": passes_over(State.IDLE, place=1, told=True)},
+)
+
+
+second_connecting_not_waited_for = Mutant(
+    clause="A42-PICK-13",
+    broken="a request whose second endpoint is CONNECTING goes to another that is READY",
+    rules={"pick": passes_over(State.CONNECTING, place=1, told=False)},
+)
+
+
+second_never_again = Mutant(
+    clause="A42-PICK-14",
+    broken="a pick does not reconnect a failed second endpoint",
+    rules={"pick": leaves_alone(pick_by_a42, State.TRANSIENT_FAILURE, place=1)},
+    edition="seed",
+)
+
+
+second_once_again = Mutant(
+    clause="A42-PICK-14",
+    broken="picks reconnect a failed second endpoint once only",
+    rules={"pick": once_only(pick_by_a42)},
+    edition="seed",
+)
+
+
+second_not_by_itself = Mutant(
+    clause="A42-PICK-14",
+    broken="a failed endpoint does not retry by itself, and picks do not reconnect it",
+    rules={"ring_endpoints_retry": False},
+)
+
+
+second_left_when_connected = Mutant(
+    clause="A42-PICK-12",
+    broken="a request waits for a second endpoint and, when it is READY, is sent to a third",
+    rules={"pick": passes_over(State.READY, place=1, told=False)},
+)
+
+
+second_left_once_connected = Mutant(
+    clause="A42-PICK-13",
+    broken="a request waits for a second endpoint and, when it is READY, is sent to a third",
+    rules={"pick": passes_over(State.READY, place=1, told=False)},
+)
+
+
+# The rest of the ring.
+
+ready_preferred = Mutant(
+    clause="A42-PICK-15",
+    broken="after two failed endpoints a READY one is used, whatever comes before it",
+    rules={"pick": pick_by_a42},
+)
+
+
+third_waited_for = Mutant(
+    clause="A42-PICK-15",
+    broken="after two failed endpoints a request waits for a third that is CONNECTING",
+    rules={"pick": pick_by_a61},
+    edition="seed",
+)
+
+
+fails_after_two = Mutant(
+    clause="A42-PICK-16",
+    broken="a request fails after two failed endpoints if none is READY",
+    rules={"pick": pick_by_a42},
+)
+
+
+waits_after_two = Mutant(
+    clause="A42-PICK-16",
+    broken="a request waits for a third endpoint after two that failed",
+    rules={"pick": pick_by_a61},
+    edition="seed",
+)
+
+
+third_passed_over = Mutant(
+    clause="A42-PICK-17",
+    broken="after two failed endpoints, only READY ones are used and IDLE ones are not connected",
+    rules={"pick": passes_over(State.IDLE, place=2, told=False)},
+)
+
+
+third_left_alone = Mutant(
+    clause="A42-PICK-17",
+    broken="after two failed endpoints a pick does not connect an IDLE one",
+    rules={"pick": leaves_alone(pick_by_a42, State.IDLE, place=2)},
+    edition="seed",
+)
+
+
+all_idle_told = Mutant(
+    clause="A42-PICK-18",
+    broken="a pick connects every IDLE endpoint on the ring",
+    rules={"pick": tells_all(pick_by_a61)},
+)
+
+
+all_idle_told_after_two = Mutant(
+    clause="A42-PICK-18",
+    broken="after two failed endpoints a pick connects every IDLE one",
+    rules={"pick": tells_all(pick_by_a42)},
+    edition="seed",
+)
+
+
+third_never_again = Mutant(
+    clause="A42-PICK-19",
+    broken="a pick does not reconnect a failed endpoint after the second",
+    rules={"pick": leaves_alone(pick_by_a42, State.TRANSIENT_FAILURE, place=2)},
+    edition="seed",
+)
+
+
+third_once_again = Mutant(
+    clause="A42-PICK-19",
+    broken="picks reconnect a failed endpoint after the second once only",
+    rules={"pick": once_only(pick_by_a42)},
+    edition="seed",
+)
+
+
+third_not_by_itself = Mutant(
+    clause="A42-PICK-19",
+    broken="a failed endpoint does not retry by itself, and picks do not reconnect it",
+    rules={"ring_endpoints_retry": False},
+)
+
+
+waits_though_all_failed = Mutant(
+    clause="A42-PICK-20",
+    broken="a request waits though every endpoint has failed",
+    rules={"pick": never_fails},
+)
+
+
+ends_at_the_last_entry = Mutant(
+    clause="A42-PICK-21",
+    broken="the search for further endpoints ends at the last entry of the ring",
+    rules={"along_the_ring": lambda owners, start: each_endpoint_once(owners[start:], 0)},
+)
+
+
+# The request as a whole.
+
+waits_for_each = Mutant(
+    clause="A42-PICK-22",
+    broken="a request waits for one endpoint after another",
+    rules={"pick": pick_by_a61},
+    edition="seed",
+)
+
+
+waits_for_ever = Mutant(
+    clause="A42-PICK-22",
+    broken="a request keeps waiting when all endpoints have failed",
+    rules={"pick": never_fails},
+)
+
+
+def on_its_first_ring() -> Callable[[Sequence[int], int], int]:
+    """Find the entry on the ring of the request's first pick."""
+    rings: dict[int, Sequence[int]] = {}
+
+    def find(hashes: Sequence[int], request_hash: int) -> int:
+        first = rings.setdefault(request_hash, hashes)
+        return first_at_or_after(first, request_hash) % len(hashes)
+
+    return find
+
+
+placed_on_the_old_ring = Mutant(
+    clause="A42-PICK-23",
+    broken="waiting requests keep their entry of the old ring",
+    rules={"find_entry": on_its_first_ring()},
+)
+
+
+def kept_if_most_go(before: Sequence[Endpoint], now: Sequence[Endpoint]) -> Sequence[Endpoint]:
+    """Keep the old list if less than a tenth of it is left."""
+    return before if 0 < len(now) < len(before) / 10 else now
+
+
+holds_an_update_back = Mutant(
+    clause="A42-PICK-23",
+    broken="an update that removes most endpoints is ignored, and requests keep waiting for these",
+    rules={"ring_endpoints": kept_if_most_go},
+)
+
+
+fails_at_once = Mutant(
+    clause="A42-PICK-24",
+    broken="wait_for_ready is ignored",
+    rules={"wait_for_ready": lambda result: result},
+)
+
+
+one_failure_for_all = Mutant(
+    clause="A42-PICK-25",
+    broken="every failed request gets the error of the same endpoint",
+    rules={
+        "pick": blaming(lambda walk, args: failure_of(min(walk, key=address_of), args)),
+    },
+)

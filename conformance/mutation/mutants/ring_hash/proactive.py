@@ -1,0 +1,254 @@
+"""Mutants of the clauses in proactive.toml."""
+
+from collections.abc import Callable, Sequence
+
+from client_under_test.reference.editions.mutants import Mutant
+from client_under_test.reference.policies.rules.ring_states import (
+    Prospect,
+    first_idle,
+    next_along_the_ring,
+)
+from client_under_test.reference.transport.backoff import backoff_delay
+from client_under_test.reference.values import State
+
+Unasked = Callable[[State, Sequence[Prospect], str | None], str | None]
+
+
+FAILED = State.TRANSIENT_FAILURE
+
+
+ENOUGH_TO_FAIL = 2
+
+
+def unless(hindered: Callable[[State, Sequence[Prospect]], bool]) -> Unasked:
+    """Follow A61's rule, but connect nothing if `hindered` matches."""
+
+    def unasked(
+        aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
+    ) -> str | None:
+        if hindered(aggregated, prospects):
+            return None
+        return first_idle(aggregated, prospects, last_failed)
+
+    return unasked
+
+
+def idle_ones(prospects: Sequence[Prospect]) -> list[str]:
+    """Return the IDLE endpoints."""
+    return [prospect.identity for prospect in prospects if prospect.counted is State.IDLE]
+
+
+def while_ready_too(
+    aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
+) -> str | None:
+    """Connect an endpoint even if one is READY."""
+    if aggregated is State.READY:
+        return next(iter(idle_ones(prospects)), None)
+    return first_idle(aggregated, prospects, last_failed)
+
+
+def the_same_again(
+    aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
+) -> str | None:
+    """Connect only the same endpoint again after a failure."""
+    found = next_along_the_ring(aggregated, prospects, last_failed)
+    return last_failed if found is not None and last_failed is not None else found
+
+
+def several_at_once(
+    aggregated: State, prospects: Sequence[Prospect], _last_failed: str | None
+) -> str | None:
+    """Connect another IDLE endpoint even while one is CONNECTING."""
+    if aggregated not in {State.CONNECTING, FAILED}:
+        return None
+    return next(iter(idle_ones(prospects)), None)
+
+
+def by_address(
+    aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
+) -> str | None:
+    """Follow A61's rule, from the lowest address on."""
+    ordered = sorted(prospects, key=lambda prospect: prospect.identity)
+    return first_idle(aggregated, ordered, last_failed)
+
+
+def failures(prospects: Sequence[Prospect]) -> int:
+    """Return the number of failed endpoints."""
+    return sum(prospect.counted is FAILED for prospect in prospects)
+
+
+busy_while_ready = Mutant(
+    clause="A42-PRO-01",
+    broken="endpoints are connected although one is READY",
+    rules={"unasked": while_ready_too},
+)
+
+
+def when_lost() -> Unasked:
+    """Follow A61's rule, and connect an endpoint when the last READY one is lost."""
+    was_ready = False
+
+    def unasked(
+        aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
+    ) -> str | None:
+        nonlocal was_ready
+        was_ready = was_ready or aggregated is State.READY
+        if was_ready and aggregated is State.IDLE:
+            return next(iter(idle_ones(prospects)), None)
+        return first_idle(aggregated, prospects, last_failed)
+
+    return unasked
+
+
+replaced_when_lost = Mutant(
+    clause="A42-PRO-01",
+    broken="when the only READY endpoint is lost, another one connects",
+    rules={"unasked": when_lost()},
+)
+
+
+gives_up_when_failed = Mutant(
+    clause="A42-PRO-02",
+    broken="in TRANSIENT_FAILURE no endpoint is connected without a pick",
+    rules={"unasked": unless(lambda aggregated, _: aggregated is FAILED)},
+)
+
+
+needs_a_pick_to_go_on = Mutant(
+    clause="A42-PRO-03",
+    broken="after one failure no endpoint is connected without a pick",
+    rules={"unasked": unless(lambda aggregated, _: aggregated is State.CONNECTING)},
+)
+
+
+same_endpoint_again = Mutant(
+    clause="A42-PRO-04",
+    broken="after a failure only the same endpoint is retried",
+    rules={"unasked": the_same_again},
+    edition="seed",
+)
+
+
+lowest_address_first = Mutant(
+    clause="A42-PRO-05",
+    broken="endpoints are connected in the order of their addresses",
+    rules={"unasked": by_address},
+    reports="of the addresses",
+)
+
+
+only_the_first_three = Mutant(
+    clause="A42-PRO-06",
+    broken="after three failures the policy stops connecting",
+    rules={"unasked": unless(lambda _, prospects: failures(prospects) > ENOUGH_TO_FAIL)},
+)
+
+
+goes_on_when_ready = Mutant(
+    clause="A42-PRO-07",
+    broken="endpoints are connected although one is READY",
+    rules={"unasked": while_ready_too},
+)
+
+
+no_backoff = Mutant(
+    clause="A42-PRO-08",
+    broken="a failed endpoint is retried after 0.1 s",
+    rules={"backoff_delay": lambda _failures, _jitter: 0.1},
+)
+
+
+backoff_that_never_grows = Mutant(
+    clause="A42-PRO-08",
+    broken="a failed endpoint is retried after 1 s, however often it has failed",
+    rules={"backoff_delay": lambda _failures, draw: backoff_delay(1, draw)},
+)
+
+
+ends_with_its_request = Mutant(
+    clause="A42-PRO-09",
+    broken="the policy stops connecting when an attempt fails after its request ended",
+    rules={"unasked": lambda _aggregated, _prospects, _last_failed: None},
+)
+
+
+loss_unnoticed = Mutant(
+    clause="A42-PRO-10",
+    broken="with two endpoints failed no endpoint is connected without a pick",
+    rules={"unasked": unless(lambda _, prospects: failures(prospects) > 1)},
+)
+
+
+removal_unnoticed = Mutant(
+    clause="A42-PRO-11",
+    broken="with two endpoints failed no endpoint is connected without a pick",
+    rules={"unasked": unless(lambda _, prospects: failures(prospects) > 1)},
+)
+
+
+def unless_shortened() -> Unasked:
+    """Follow A61's rule, but connect nothing once the list is shorter and none was READY."""
+    longest, was_ready = 0, False
+
+    def hindered(aggregated: State, prospects: Sequence[Prospect]) -> bool:
+        nonlocal longest, was_ready
+        longest = max(longest, len(prospects))
+        was_ready = was_ready or aggregated is State.READY
+        return len(prospects) < longest and not was_ready
+
+    return unless(hindered)
+
+
+removal_of_a_held_one_unnoticed = Mutant(
+    clause="A42-PRO-11",
+    broken="when a CONNECTING endpoint is removed, no other is connected",
+    rules={"unasked": unless_shortened()},
+)
+
+
+many_at_once = Mutant(
+    clause="A42-PRO-12",
+    broken="each change connects one more endpoint",
+    rules={"unasked": several_at_once},
+    reports="several",
+)
+
+
+several_endpoints_at_a_time = Mutant(
+    clause="A61-PRO-01",
+    broken="each change connects one more endpoint",
+    rules={"unasked": several_at_once},
+)
+
+
+failed_ones_rest = Mutant(
+    clause="A61-PRO-02",
+    broken="a failed endpoint is retried only for a pick",
+    rules={"ring_endpoints_retry": False},
+)
+
+
+new_list_unnoticed = Mutant(
+    clause="A61-PRO-03",
+    broken="after one failure no endpoint is connected without a pick",
+    rules={"unasked": unless(lambda aggregated, _: aggregated is State.CONNECTING)},
+)
+
+
+def unless_the_list_is_new() -> Unasked:
+    """Follow A61's rule, but connect nothing at an update of the list."""
+    listed: tuple[str, ...] = ()
+
+    def hindered(_aggregated: State, prospects: Sequence[Prospect]) -> bool:
+        nonlocal listed
+        before, listed = listed, tuple(prospect.identity for prospect in prospects)
+        return listed != before
+
+    return unless(hindered)
+
+
+looked_at_reports_only = Mutant(
+    clause="A61-PRO-03",
+    broken="proactive connections are checked only when an endpoint's state changes",
+    rules={"unasked": unless_the_list_is_new()},
+)

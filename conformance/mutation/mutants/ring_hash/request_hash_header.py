@@ -1,0 +1,249 @@
+"""Mutants of the clauses in request_hash_header.toml."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from client_under_test.reference.editions.mutants import Mutant, for_good
+from client_under_test.reference.policies.interface import Drop, Fail, PickArgs, PickResult, Queue
+from client_under_test.reference.policies.rules.ring_config import text_header
+from client_under_test.reference.policies.rules.ring_picks import (
+    Candidate,
+    PickAtRandom,
+    PickRules,
+    RequestHash,
+    hash_of_the_header,
+    hash_of_the_route,
+    pick_at_random,
+    pick_by_a61,
+)
+from client_under_test.reference.values import State, Status
+
+# The hash.
+
+header_ignored = Mutant(
+    clause="A76-REQ-01",
+    broken="requests are hashed by the route's policies, whatever the config names",
+    rules={"hash_for_pick": hash_of_the_route},
+)
+
+
+def added_to_the_route(args: PickArgs, header: str, rules: PickRules) -> RequestHash | None:
+    """Combine the hash of the header with that of the route."""
+    named = hash_of_the_header(args, header, rules)
+    if not header or named is None or named.drawn or args.request_hash is None:
+        return named
+    return RequestHash(rules.combine(args.request_hash, named.value))
+
+
+route_counts_too = Mutant(
+    clause="A76-REQ-01",
+    broken="the hash of the header is combined with that of the route",
+    rules={"hash_for_pick": added_to_the_route},
+)
+
+
+def values_of(header: str, args: PickArgs) -> list[str]:
+    """Return the values of a header."""
+    return [value for name, value in args.metadata if name == header and isinstance(value, str)]
+
+
+first_value_alone = Mutant(
+    clause="A76-REQ-02",
+    broken="only the first of several values counts",
+    rules={"join_hash_header": lambda header, args: "".join(values_of(header, args)[:1])},
+)
+
+
+joined_with_a_space = Mutant(
+    clause="A76-REQ-02",
+    broken="several values are joined by a comma and a space",
+    rules={"join_hash_header": lambda header, args: ", ".join(values_of(header, args))},
+)
+
+
+def missing_as(other: Callable[[PickArgs, str, PickRules], RequestHash | None]) -> Any:
+    """Hash by the header, or by `other` if the header is missing."""
+
+    def hash_for_pick(args: PickArgs, header: str, rules: PickRules) -> RequestHash | None:
+        found = hash_of_the_header(args, header, rules)
+        return other(args, header, rules) if found and found.drawn else found
+
+    return hash_for_pick
+
+
+missing_as_empty = Mutant(
+    clause="A76-REQ-03",
+    broken="a request without the header is hashed as if its value were empty",
+    rules={"hash_for_pick": missing_as(lambda _a, _h, rules: RequestHash(rules.hash_value("")))},
+)
+
+
+route_if_missing = Mutant(
+    clause="A76-REQ-03",
+    broken="a request without the header is hashed by the policies of the route",
+    rules={"hash_for_pick": missing_as(hash_of_the_route)},
+)
+
+
+def empty_as_a_value(args: PickArgs, header: str, rules: PickRules) -> RequestHash | None:
+    """Hash by the header, even if its value is empty."""
+    empty = bool(header) and values_of(header, args) == [""]
+    if empty:
+        return RequestHash(rules.hash_value(""))
+    return hash_of_the_header(args, header, rules)
+
+
+empty_value_hashed = Mutant(
+    clause="A76-REQ-08",
+    broken="an empty value is hashed as any other",
+    rules={"hash_for_pick": empty_as_a_value},
+    reports="the hash of an empty value",
+)
+
+
+def never_by_the_route(args: PickArgs, header: str, rules: PickRules) -> RequestHash | None:
+    """Use a random hash if the config names no header."""
+    return hash_of_the_header(args, header or "x", rules)
+
+
+random_without_a_name = Mutant(
+    clause="A76-REQ-09",
+    broken="if the config names no header, every hash is random",
+    rules={"hash_for_pick": never_by_the_route},
+)
+
+
+guarded_header = Mutant(
+    clause="A76-REQ-12",
+    broken="the name in the config is ignored while the guard is unset",
+    rules={"hash_for_pick": hash_of_the_route},
+    reports="not used when unset",
+    issue="https://github.com/grpc/grpc-go/pull/8922",
+)
+
+
+# Rejected header names.
+
+
+def unless_it(looks_so: Callable[[str], bool]) -> Callable[[Any], str | None]:
+    """Accept matching names without validation."""
+    return lambda value: value if isinstance(value, str) and looks_so(value) else text_header(value)
+
+
+any_name_accepted = Mutant(
+    clause="A76-REQ-10",
+    broken="a header name is not validated",
+    xds={"request_hash_header": unless_it(lambda name: not name.endswith("-bin"))},
+)
+
+
+binary_name_accepted = Mutant(
+    clause="A76-REQ-11",
+    broken="a binary header is accepted",
+    xds={"request_hash_header": unless_it(lambda name: name.endswith("-bin"))},
+)
+
+
+hyphens_rejected = Mutant(
+    clause="A76-REQ-11",
+    broken="every header name with a hyphen is rejected as binary",
+    xds={"request_hash_header": lambda value: None if "-" in value else text_header(value)},
+)
+
+
+# Requests with a random hash.
+
+
+def by_a61(walk: Iterable[Candidate], args: PickArgs, *, one_is_connecting: bool) -> PickResult:
+    """Pick as if the hash were not random."""
+    del one_is_connecting
+    return pick_by_a61(walk, args)
+
+
+first_one_waited_for = Mutant(
+    clause="A76-REQ-04",
+    broken="a request with a random hash waits for the first endpoint that has not failed",
+    rules={"pick_at_random": by_a61},
+)
+
+
+def telling(
+    told: Callable[[Sequence[Candidate], bool], Sequence[Candidate]],
+) -> PickAtRandom:
+    """Pick as the rule does, but connect the IDLE endpoints that `told` selects."""
+
+    def pick(walk: Iterable[Candidate], args: PickArgs, *, one_is_connecting: bool) -> PickResult:
+        candidates = list(walk)
+        result = pick_at_random(candidates, args, one_is_connecting=one_is_connecting)
+        if isinstance(result, Drop):
+            return result
+        idle = [candidate for candidate in candidates if candidate.state is State.IDLE]
+        connect = told(idle, one_is_connecting)
+        return replace(result, connect=tuple(attempt.target for attempt in connect))
+
+    return pick
+
+
+all_idle_connected = Mutant(
+    clause="A76-REQ-05",
+    broken="every IDLE endpoint is connected, if none is CONNECTING",
+    rules={"pick_at_random": telling(lambda idle, connecting: () if connecting else idle)},
+)
+
+
+none_connected = Mutant(
+    clause="A76-REQ-05",
+    broken="no endpoint is connected by a request with a random hash",
+    rules={"pick_at_random": telling(lambda _idle, _connecting: ())},
+)
+
+
+one_more_connected = Mutant(
+    clause="A76-REQ-06",
+    broken="an IDLE endpoint is connected though another is CONNECTING",
+    rules={"pick_at_random": telling(lambda idle, _connecting: idle[:1])},
+)
+
+
+def ending(
+    change: Callable[[PickResult], PickResult],
+) -> PickAtRandom:
+    """Pick as the rule does, and change the result."""
+
+    def pick(walk: Iterable[Candidate], args: PickArgs, *, one_is_connecting: bool) -> PickResult:
+        return change(pick_at_random(walk, args, one_is_connecting=one_is_connecting))
+
+    return pick
+
+
+fails_instead_of_waiting = Mutant(
+    clause="A76-REQ-07",
+    broken="a request with a random hash fails if no endpoint is READY",
+    rules={
+        "pick_at_random": ending(
+            lambda end: (
+                Fail(Status.unavailable("none is READY"), end.connect)
+                if isinstance(end, Queue)
+                else end
+            )
+        )
+    },
+)
+
+
+waits_instead_of_failing = Mutant(
+    clause="A76-REQ-07",
+    broken="a request with a random hash waits though all endpoints have failed",
+    rules={
+        "pick_at_random": ending(lambda end: Queue(end.connect) if isinstance(end, Fail) else end)
+    },
+)
+
+
+header_for_good = Mutant(
+    clause="A76-REQ-01",
+    broken="the request_hash_header of the first config is used forever",
+    xds={"request_hash_header": for_good(text_header)},
+)

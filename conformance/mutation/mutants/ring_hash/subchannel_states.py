@@ -1,0 +1,206 @@
+"""Mutants of the clauses in subchannel_states.toml."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from msgspec.structs import replace
+
+from client_under_test.reference.editions.mutants import Mutant
+from client_under_test.reference.policies.interface import Drop, PickArgs, PickResult, Target
+from client_under_test.reference.policies.rules.ring_picks import Candidate, pick_by_a61
+from client_under_test.reference.policies.rules.ring_states import Prospect, counted_state
+from client_under_test.reference.values import Endpoint, State
+from conformance.mutation.mutants.ring_hash.picker import leaves_alone, tells_all
+
+CONNECTING, READY, FAILED = State.CONNECTING, State.READY, State.TRANSIENT_FAILURE
+
+
+def counting(reported: State, *, as_state: State) -> Callable[[State, State], State]:
+    """Follow the rule, but count one reported state as another."""
+
+    def counted(before: State, after: State) -> State:
+        return counted_state(before, as_state if after is reported else after)
+
+    return counted
+
+
+def as_reported(_before: State, reported: State) -> State:
+    """Count the reported state, without sticky TRANSIENT_FAILURE."""
+    return reported
+
+
+def failed_for_good(before: State, reported: State) -> State:
+    """Count an endpoint as failed forever once it has failed."""
+    return FAILED if before is FAILED else reported
+
+
+def lost_is_failed(before: State, reported: State) -> State:
+    """Count an endpoint that lost its connection as failed."""
+    lost = before is READY and reported is State.IDLE
+    return FAILED if lost else counted_state(before, reported)
+
+
+def whatever_is_idle(
+    _aggregated: State, prospects: Sequence[Prospect], _last_failed: str | None
+) -> str | None:
+    """Connect an IDLE endpoint without a reason."""
+    return next(
+        (prospect.identity for prospect in prospects if prospect.counted is State.IDLE), None
+    )
+
+
+def once_connected(
+    aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
+) -> str | None:
+    """Connect the only endpoint again as soon as it is IDLE."""
+    alone = len(prospects) == 1
+    return whatever_is_idle(aggregated, prospects, last_failed) if alone else None
+
+
+connects_at_the_start = Mutant(
+    clause="A42-SUB-01",
+    broken="endpoints are connected before any request",
+    rules={"unasked": whatever_is_idle},
+)
+
+
+picked_and_left_alone = Mutant(
+    clause="A42-SUB-02",
+    broken="a request does not connect the endpoint that it picks",
+    rules={"pick": leaves_alone(pick_by_a61, State.IDLE, place=0)},
+)
+
+
+def when_picked_by_another() -> Callable[[Iterable[Candidate], PickArgs], PickResult]:
+    """Pick as A61 does, but do not connect for the first request that finds an endpoint IDLE."""
+    finders: dict[Target, PickArgs] = {}
+
+    def pick(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
+        result = pick_by_a61(walk, args)
+        if isinstance(result, Drop):
+            return result
+        told = tuple(
+            subchannel
+            for subchannel in result.connect
+            if finders.setdefault(subchannel, args) is not args
+        )
+        return replace(result, connect=told)
+
+    return pick
+
+
+connected_for_the_second = Mutant(
+    clause="A42-SUB-02",
+    broken="an endpoint connects for the second request that picks it, not for the first",
+    rules={"pick": when_picked_by_another()},
+)
+
+
+all_connected_at_a_pick = Mutant(
+    clause="A42-SUB-03",
+    broken="the first request connects every endpoint",
+    rules={"pick": tells_all(pick_by_a61)},
+)
+
+
+attempt_counts_as_failed = Mutant(
+    clause="A42-SUB-04",
+    broken="an endpoint counts as failed while it is CONNECTING",
+    rules={"counted_state": counting(CONNECTING, as_state=FAILED)},
+)
+
+
+ready_counts_as_connecting = Mutant(
+    clause="A42-SUB-05",
+    broken="a READY endpoint still counts as CONNECTING",
+    rules={"counted_state": counting(READY, as_state=CONNECTING)},
+)
+
+
+failed_counts_as_connecting = Mutant(
+    clause="A42-SUB-06",
+    broken="a failed endpoint still counts as CONNECTING",
+    rules={"counted_state": counting(FAILED, as_state=CONNECTING)},
+)
+
+
+waits_for_a_pick = Mutant(
+    clause="A42-SUB-07",
+    broken="a failed endpoint is retried only for a pick, though A61 is declared",
+    rules={"ring_endpoints_retry": False},
+)
+
+
+retries_by_itself = Mutant(
+    clause="A42-SUB-07",
+    broken="a failed endpoint retries by itself, though A61 is not declared",
+    rules={"ring_endpoints_retry": True},
+    edition="seed",
+)
+
+
+failure_forgotten_for_requests = Mutant(
+    clause="A42-SUB-08",
+    broken="an endpoint no longer counts as failed when its next attempt starts",
+    rules={"counted_state": as_reported},
+    edition="seed",
+)
+
+
+failure_forgotten_in_the_state = Mutant(
+    clause="A42-SUB-09",
+    broken="an endpoint no longer counts as failed when its next attempt starts",
+    rules={"counted_state": as_reported},
+    edition="seed",
+)
+
+
+failed_once_and_for_all = Mutant(
+    clause="A42-SUB-10",
+    broken="an endpoint that failed once gets no more requests",
+    rules={"counted_state": failed_for_good},
+)
+
+
+lost_counts_as_failed_for_requests = Mutant(
+    clause="A42-SUB-11",
+    broken="an endpoint that lost its connection counts as failed",
+    rules={"counted_state": lost_is_failed},
+)
+
+
+lost_counts_as_failed_in_the_state = Mutant(
+    clause="A42-SUB-12",
+    broken="an endpoint that lost its connection counts as failed",
+    rules={"counted_state": lost_is_failed},
+)
+
+
+lost_and_renewed = Mutant(
+    clause="A42-SUB-13",
+    broken="a lost connection is replaced at once",
+    rules={"unasked": once_connected},
+)
+
+
+def weighed_by_their_number(
+    _before: Sequence[Endpoint], now: Sequence[Endpoint]
+) -> Sequence[Endpoint]:
+    """Set all weights to the number of endpoints, which keeps the ring unchanged."""
+    return [replace(endpoint, weight=len(now)) for endpoint in now]
+
+
+connected_anew = Mutant(
+    clause="A42-SUB-14",
+    broken="all endpoints are replaced when the length of the list changes",
+    rules={
+        "ring_endpoints": weighed_by_their_number,
+        "endpoint_identity": lambda endpoint: f"{endpoint.addresses[0]} x {endpoint.weight}",
+    },
+)
+
+
+priorities_made_anew = Mutant(
+    clause="A42-SUB-14",
+    broken="an update of any leaf replaces the policies of all priorities",
+    rules={"goes_on": lambda _before, _now: False},
+)

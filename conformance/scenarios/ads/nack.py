@@ -1,0 +1,175 @@
+"""A46: the valid resources of a response that the client NACKs."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from conformance.judging.declaration import scenario
+from conformance.judging.expectations import (
+    AckedOrNacked,
+    AllServedBy,
+    AnswerVersion,
+    EndsWith,
+    Expectation,
+    NackHasDetail,
+    NackNames,
+    NackVersion,
+)
+from conformance.scenarios.helpers.aggregates import (
+    aggregate_config,
+    calls_to,
+    leaf,
+    require_subscribed,
+)
+from conformance.world import World
+from conformance.xds_config.config import XdsConfig
+from conformance.xds_config.routes import CLUSTER_HEADER
+from conformance.xds_config.variants import ClusterVariant
+from fake_control_plane import Kind, RawResource
+
+NO_EDS_CONFIG = ClusterVariant("", less="eds_cluster_config")
+
+
+PLACES = {
+    "first": ("good", "bad", "worse"),
+    "between": ("bad", "good", "worse"),
+    "last": ("bad", "worse", "good"),
+}
+
+
+async def updates(world: World, names: tuple[str, ...]) -> tuple[XdsConfig, XdsConfig]:
+    """Return configs before and after an update that gives each cluster other endpoints."""
+    members = await world.endpoints(2 * len(names))
+    places = [leaf(f"place-{number}", (member,)) for number, member in enumerate(members)]
+    clusters = [
+        replace(place.known_as(place.name), name=name)
+        for name, place in zip((*names, *names), places, strict=True)
+    ]
+    before, after = clusters[: len(names)], clusters[len(names) :]
+    return aggregate_config(names, (*before, *places)), aggregate_config(names, (*after, *places))
+
+
+@scenario(
+    *("A46-NACK-01", "A46-NACK-03", "A46-NACK-04", "A46-NACK-05", "A46-NACK-06"),
+    "A46-NACK-07",
+)
+@pytest.mark.parametrize("names", [pytest.param(place, id=name) for name, place in PLACES.items()])
+async def test_clusters(world: World, names: tuple[str, ...]) -> None:
+    """If the client NACKs a response, it uses the valid Clusters in it.
+
+    A response updates three Clusters in use; two of the updates are invalid.
+    """
+    before, after = await updates(world, names)
+    await world.serve(before)
+    await world.require_served([{CLUSTER_HEADER: name} for name in names])
+    good = {name: after.get_cluster(name).resource() for name in names}
+    sent = [
+        cluster if name == "good" else NO_EDS_CONFIG.of(cluster) for name, cluster in good.items()
+    ]
+    answer = await world.control.offer(Kind.CLUSTER, *sent)
+    for expectation in (AckedOrNacked(acked=False), NackHasDetail()):
+        await world.check("A46-NACK-04", answer, expectation)
+    versions: dict[str, Expectation] = {
+        "version accepted before": AnswerVersion(),
+        "version of the response": NackVersion(),
+    }
+    await world.check("A46-NACK-07", answer, versions)
+    bad = ("bad", "worse")
+    choices = {"names each": NackNames(bad), "does not name each": NackNames(bad, has_all=False)}
+    await world.check("A46-NACK-05", answer, choices)
+    expected = leads(after, "good")
+    calls = await world.eventually(expected, partial(calls_to, world, "good"))
+    await world.check("A46-NACK-01", calls, expected)
+    for name in ("bad", "worse"):
+        await world.check("A46-NACK-03", await calls_to(world, name), leads(before, name))
+    await world.check("A46-NACK-04", world.control.last_word(answer), AckedOrNacked(acked=False))
+    mended = await world.control.offer(Kind.CLUSTER, *good.values())
+    await world.check("A46-NACK-06", mended, AckedOrNacked(acked=True))
+    for name in names:
+        expected = leads(after, name)
+        calls = await world.eventually(expected, partial(calls_to, world, name))
+        await world.check("A46-NACK-06", calls, expected)
+
+
+def leads(served: XdsConfig, name: str) -> AllServedBy:
+    """Expect that all endpoints of this cluster, and no others, serve the calls."""
+    discovery: Any = served.get_cluster(name).discovery
+    return AllServedBy(
+        tuple(endpoint.address for place in discovery.localities for endpoint in place.endpoints)
+    )
+
+
+@scenario("A46-NACK-01")
+async def test_first_response(world: World) -> None:
+    """If the client NACKs its first response with Clusters, it uses the valid one.
+
+    The control plane sends neither Cluster until the client has subscribed to both, possibly by one
+    request each. Otherwise the valid Cluster might come alone, in a valid response.
+    """
+    world.checks.require("A37-TROUBLE-04")
+    members = await world.endpoints(2)
+    pair = zip(("bad", "good"), members, strict=True)
+    whole = aggregate_config(("bad", "good"), [leaf(name, (endpoint,)) for name, endpoint in pair])
+    await world.serve(replace(whole, unsent=((Kind.CLUSTER, "bad"), (Kind.CLUSTER, "good"))))
+    requests = await world.start([{CLUSTER_HEADER: "good"}])
+    await require_subscribed(world, Kind.CLUSTER, whole)
+    sent = (
+        NO_EDS_CONFIG.of(whole.get_cluster("bad").resource()),
+        whole.get_cluster("good").resource(),
+    )
+    answer = await world.control.offer(Kind.CLUSTER, *sent)
+    await world.check("A46-NACK-01", answer, AckedOrNacked(acked=False))
+    await world.check("A46-NACK-01", await requests.over(), leads(whole, "good"))
+    await world.check("A46-NACK-01", await calls_to(world, "bad"), EndsWith("UNAVAILABLE"))
+
+
+def with_a_gap(assignment: Any) -> Any:
+    """Return the endpoints resource without its first priority, which makes it invalid."""
+    assignment.endpoints[0].priority = 1
+    return assignment
+
+
+def no_message(assignment: Any) -> RawResource:
+    """Return a resource whose bytes are no valid message."""
+    return RawResource(Kind.ENDPOINTS, assignment.cluster_name, b"\xff\xff")
+
+
+BEFORE, BEHIND = ("bad", "good"), ("good", "bad")
+
+
+@scenario("A46-NACK-02")
+@pytest.mark.parametrize(
+    ("names", "spoilt"),
+    [
+        pytest.param(BEFORE, with_a_gap, id="behind"),
+        pytest.param(BEHIND, with_a_gap, id="before"),
+        pytest.param(BEFORE, no_message, id="behind-no-message"),
+        pytest.param(BEHIND, no_message, id="before-no-message"),
+    ],
+)
+async def test_endpoints(
+    world: World, names: tuple[str, ...], spoilt: Callable[[Any], Any]
+) -> None:
+    """If the client NACKs a response, it uses the valid endpoints resources in it.
+
+    The valid resource comes before or after the invalid one.
+    """
+    members = await world.endpoints(4)
+    before, after = (
+        aggregate_config(
+            names, [leaf(name, (endpoint,)) for name, endpoint in zip(names, several, strict=True)]
+        )
+        for several in (members[:2], members[2:])
+    )
+    await world.serve(before)
+    await world.require_served([{CLUSTER_HEADER: name} for name in names])
+    sent = {name: after.get_cluster(name).endpoints() for name in names}
+    sent["bad"] = spoilt(sent["bad"])
+    answer = await world.control.offer(Kind.ENDPOINTS, *sent.values())
+    await world.check("A46-NACK-02", answer, AckedOrNacked(acked=False))
+    expected = leads(after, "good")
+    calls = await world.eventually(expected, partial(calls_to, world, "good"))
+    await world.check("A46-NACK-02", calls, expected)

@@ -1,0 +1,285 @@
+"""A37, Validation; A27, A47: which Clusters a client rejects, and which it accepts."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from conformance import timing
+from conformance.judging.declaration import case, scenario
+from conformance.judging.expectations import AllServedBy
+from conformance.scenarios.helpers.aggregates import aggregate_config, calls_to, leaf
+from conformance.scenarios.helpers.live_clusters import (
+    AFTERWARDS,
+    UNCHANGED,
+    Form,
+    LiveCluster,
+    clauses_of,
+)
+from conformance.world import World
+from conformance.xds_config.bootstrap import AUTHORITY, WITH_AUTHORITY
+from conformance.xds_config.trees import subscriptions_of
+from conformance.xds_config.variants import TYPE, ClusterVariant, given_bytes, packed
+
+AGGREGATE = "envoy.extensions.clusters.aggregate.v3.ClusterConfig"
+
+
+LOCALITY = "load_assignment.endpoints"
+
+
+ENTRY = f"{LOCALITY}.lb_endpoints"
+
+
+ENDPOINT = f"{ENTRY}.endpoint"
+
+
+SOCKET = f"{ENDPOINT}.address.socket_address"
+
+
+ADDRESS = "endpoint { address { socket_address { address: '127.0.0.1' port_value: 1 } } }"
+
+
+ASSIGNED = f"load_assignment {{ endpoints {{ lb_endpoints {{ {ADDRESS} }} }} }}"
+
+
+EDS = "eds_cluster_config"
+
+
+NO_MESSAGE = r"\377\377"
+"""Bytes that are no valid start of a message."""
+
+
+TYPES = (
+    ClusterVariant("A37-VALID-04", f"type: STATIC {ASSIGNED}", less=EDS),
+    ClusterVariant("A37-VALID-04", f"type: STRICT_DNS {ASSIGNED}", less=EDS),
+    ClusterVariant("A37-VALID-04", "type: ORIGINAL_DST", less=EDS),
+    ClusterVariant("A37-VALID-05", less="type"),
+    ClusterVariant("A37-VALID-06", "type: 17"),
+    ClusterVariant("A27-CDS-02", less=EDS),
+    ClusterVariant("A27-CDS-03", less="eds_config", within=EDS),
+    ClusterVariant("A27-CDS-03", "eds_config {}", less="eds_config", within=EDS),
+    ClusterVariant("A27-CDS-04", "eds_config { path: '/dev/null' }", within=EDS),
+    ClusterVariant(
+        "A27-CDS-04", "eds_config { path_config_source { path: '/dev/null' } }", within=EDS
+    ),
+    ClusterVariant(
+        "A27-CDS-04",
+        "eds_config { api_config_source { api_type: GRPC"
+        " grpc_services { envoy_grpc { cluster_name: 'beside' } } } }",
+        within=EDS,
+    ),
+    ClusterVariant("A27-CDS-07", "lrs_server {}"),
+    ClusterVariant("A27-CDS-07", "lrs_server { ads {} }"),
+)
+
+
+AGGREGATES = tuple(
+    ClusterVariant(clause, more, less, within="cluster_type")
+    for clause, more, less in (
+        ("A37-VALID-07", "", "typed_config"),
+        ("A37-VALID-08", f"typed_config {{ type_url: '{TYPE}/a.B' }}", ""),
+        ("A37-VALID-08", given_bytes(f"{TYPE}/xds.type.v3.TypedStruct"), ""),
+        ("A37-VALID-08", given_bytes(""), ""),
+        ("A37-VALID-10", given_bytes(f"{TYPE}/{AGGREGATE}"), ""),
+        ("A37-VALID-09", given_bytes(f"{TYPE}/{AGGREGATE}", NO_MESSAGE), ""),
+    )
+)
+
+
+LOGICAL_DNS = (
+    ClusterVariant("A37-VALID-13", less="load_assignment"),
+    ClusterVariant("A37-VALID-14", less="endpoints", within="load_assignment"),
+    ClusterVariant(
+        "A37-VALID-15", f"endpoints {{ lb_endpoints {{ {ADDRESS} }} }}", within="load_assignment"
+    ),
+    ClusterVariant("A37-VALID-16", less="lb_endpoints", within=LOCALITY),
+    ClusterVariant("A37-VALID-17", f"lb_endpoints {{ {ADDRESS} }}", within=LOCALITY),
+    ClusterVariant("A37-VALID-18", less="endpoint", within=ENTRY),
+    ClusterVariant("A37-VALID-18", "endpoint_name: 'a-name'", within=ENTRY),
+    ClusterVariant("A37-VALID-19", less="address", within=ENDPOINT),
+    ClusterVariant("A37-VALID-20", less="socket_address", within=f"{ENDPOINT}.address"),
+    ClusterVariant("A37-VALID-20", "pipe { path: '/dev/null' }", within=f"{ENDPOINT}.address"),
+    ClusterVariant("A37-VALID-22", less="port_value", within=SOCKET),
+    ClusterVariant("A37-VALID-22", "named_port: 'http'", within=SOCKET),
+    ClusterVariant("A37-VALID-21", "address: ''", within=SOCKET),
+)
+
+
+def table(name: str, form: Form, odds: Sequence[ClusterVariant], *more: str) -> Any:
+    """Return a row for one world that checks a table of variants; `more` are further clauses."""
+    mark = scenario(*clauses_of(odds), *more, seconds=1)
+    return pytest.param(form, odds, id=name, marks=mark)
+
+
+@scenario(AFTERWARDS, UNCHANGED)
+@pytest.mark.parametrize(
+    ("form", "odds"),
+    [
+        table("types", "EDS", TYPES),
+        table("aggregates", "aggregate", AGGREGATES, "A37-VALID-28"),
+        table("logical-dns", "LOGICAL_DNS", LOGICAL_DNS),
+    ],
+)
+async def test_rejected(world: World, form: Form, odds: Sequence[ClusterVariant]) -> None:
+    """The client rejects each of these Clusters, and continues to use the last valid one."""
+    live = await LiveCluster.begin(world, form)
+    await live.refused_all(odds, *(("A37-VALID-28",) if form == "aggregate" else ()))
+
+
+IGNORED = """
+connect_timeout { seconds: 1 } per_connection_buffer_limit_bytes { value: 1 }
+health_checks {
+  timeout { seconds: 1 } interval { seconds: 1 } unhealthy_threshold { value: 1 }
+  healthy_threshold { value: 1 } http_health_check { path: '/health' }
+}
+max_requests_per_connection { value: 1 } dns_refresh_rate { seconds: 1 } respect_dns_ttl: true
+dns_lookup_family: V6_ONLY common_http_protocol_options { idle_timeout { seconds: 1 } }
+http2_protocol_options { max_concurrent_streams { value: 1 } } alt_stat_name: 'other'
+ignore_health_on_host_removal: true close_connections_on_host_health_failure: true
+metadata { filter_metadata { key: 'a.filter' value {} } }
+"""
+
+
+OF_EDS = (
+    ClusterVariant("A37-VALID-02"),
+    ClusterVariant("A37-VALID-27", "load_assignment {}"),
+    ClusterVariant("A27-CDS-10", IGNORED),
+)
+
+
+OF_AGGREGATES = (
+    ClusterVariant("A37-VALID-01"),
+    ClusterVariant(
+        "A37-VALID-26",
+        "eds_cluster_config { eds_config { path: '/dev/null' } }",
+        otherwise=("envoy",),
+    ),
+    ClusterVariant("A37-VALID-27", "load_assignment {}"),
+)
+
+
+OF_LOGICAL_DNS = (
+    ClusterVariant("A37-VALID-03"),
+    ClusterVariant("A37-VALID-25", "cluster_name: 'other'", within="load_assignment"),
+    ClusterVariant("A37-VALID-25", less="cluster_name", within="load_assignment"),
+)
+
+
+@scenario(AFTERWARDS)
+@pytest.mark.parametrize(
+    ("form", "odds"),
+    [
+        table("eds", "EDS", OF_EDS),
+        table("aggregate", "aggregate", OF_AGGREGATES),
+        table("logical-dns", "LOGICAL_DNS", OF_LOGICAL_DNS),
+    ],
+)
+async def test_accepted(world: World, form: Form, odds: Sequence[ClusterVariant]) -> None:
+    """The client accepts each of these Clusters and uses it."""
+    live = await LiveCluster.begin(world, form)
+    for variant in odds:
+        await live.taken(variant)
+
+
+@scenario(AFTERWARDS)
+@pytest.mark.parametrize(
+    ("clause", "source"), [case("ads", "A27-CDS-01", "ads"), case("self", "A47-CDS-03", "self")]
+)
+async def test_source_of_endpoints(world: World, clause: str, source: str) -> None:
+    """The client accepts an eds_config of ads or self, and requests endpoints on the ADS stream."""
+    world.checks.require(clause)
+    live = await LiveCluster.begin(world, "EDS", about="A27-CDS-01" if source == "ads" else "")
+    await live.taken(ClusterVariant(clause, f"eds_config {{ {source} {{}} }}", within=EDS))
+    await live.asks_beside_clusters(clause)
+
+
+XDSTP = f"xdstp://{AUTHORITY}/envoy.config.cluster.v3.Cluster/"
+
+
+ENDPOINTS_XDSTP = f"xdstp://{AUTHORITY}/envoy.config.endpoint.v3.ClusterLoadAssignment/"
+
+
+@scenario("A47-CDS-02", AFTERWARDS, bootstrap=WITH_AUTHORITY)
+async def test_xdstp_name(world: World) -> None:
+    """The client accepts a Cluster with an xdstp name and a service_name."""
+    live = await LiveCluster.begin(world, "EDS", name=f"{XDSTP}used")
+    await live.taken(ClusterVariant("A47-CDS-02"))
+
+
+@scenario("A47-CDS-01", AFTERWARDS, UNCHANGED, bootstrap=WITH_AUTHORITY)
+async def test_xdstp_name_without_service_name(world: World) -> None:
+    """The client rejects a Cluster with an xdstp name and without a service_name."""
+    world.checks.require("A47-CDS-01")
+    live = await LiveCluster.begin(world, "EDS", name=f"{XDSTP}used")
+    await live.refused_all([ClusterVariant("A47-CDS-01", less="service_name", within=EDS)])
+
+
+@scenario("A47-CDS-04", AFTERWARDS, bootstrap=WITH_AUTHORITY)
+async def test_xdstp_name_of_an_aggregate(world: World) -> None:
+    """The client accepts an aggregate with an xdstp name."""
+    name = f"{XDSTP}used"
+    live = await LiveCluster.begin(world, "aggregate", about="A47-CDS-04", name=name)
+    await live.taken(ClusterVariant("A47-CDS-04"))
+
+
+@scenario("A47-CDS-02", AFTERWARDS, bootstrap=WITH_AUTHORITY)
+async def test_xdstp_names_everywhere(world: World) -> None:
+    """The client accepts xdstp names of an aggregate, its leaves and their service names."""
+    names = {"name": f"{XDSTP}used", "leaves": XDSTP, "services": ENDPOINTS_XDSTP}
+    live = await LiveCluster.begin(world, "aggregate", **names)
+    await live.taken(ClusterVariant("A47-CDS-02"))
+
+
+# Behaviors that the texts leave open.
+
+
+@scenario("A37-VALID-12", AFTERWARDS)
+@pytest.mark.parametrize("name", [pytest.param("other", id="other"), pytest.param("", id="none")])
+async def test_extension_name(world: World, name: str) -> None:
+    """The client accepts or rejects another name of the extension in cluster_type."""
+    live = await LiveCluster.begin(world, "aggregate")
+    odd = ClusterVariant("A37-VALID-12", f"name: '{name}'", within="cluster_type")
+    await live.left_open(odd, "served", used=True)
+
+
+@scenario("A37-VALID-11", AFTERWARDS)
+async def test_empty_name_in_aggregate(world: World) -> None:
+    """The client accepts or rejects an empty name in the list of an aggregate."""
+    live = await LiveCluster.begin(world, "aggregate")
+    both = packed(AGGREGATE, "clusters: '' clusters: 'place-1'")
+    odd = ClusterVariant("A37-VALID-11", both, within="cluster_type")
+    await live.left_open(odd, used=False, within=timing.NO_SUCH_RESOURCE)
+
+
+@scenario("A37-VALID-23", "A37-VALID-24", AFTERWARDS)
+async def test_unspecified_logical_dns_fields(world: World) -> None:
+    """The client accepts or rejects port 0 and a resolver_name in a LOGICAL_DNS cluster."""
+    live = await LiveCluster.begin(world, "LOGICAL_DNS")
+    await live.left_open(ClusterVariant("A37-VALID-23", "port_value: 0", within=SOCKET), used=False)
+    await live.left_open(
+        ClusterVariant("A37-VALID-24", "resolver_name: 'other'", within=SOCKET), used=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("clause", "services"),
+    [
+        case("of-its-own", "A27-CDS-05", ("a-service", "other-service")),
+        case("of-the-cluster", "A27-CDS-06", (None, None)),
+    ],
+)
+async def test_service_name(world: World, clause: str, services: tuple[str | None, ...]) -> None:
+    """The client subscribes to endpoints by the service_name, or else by the cluster name."""
+    members = await world.endpoints(len(services))
+    leaves = [leaf(f"cluster-{number}", (member,)) for number, member in enumerate(members)]
+    named = [cluster.known_as(service) for cluster, service in zip(leaves, services, strict=True)]
+    served = aggregate_config([cluster.name for cluster in named], named)
+    await world.serve(served)
+    for cluster in named:
+        calls = await calls_to(world, cluster.name)
+        await world.check(
+            clause, calls, world.checks.alike(clause, AllServedBy(cluster.addresses()))
+        )
+    expected = subscriptions_of(served, "ENDPOINTS", ever=True)
+    asked = await world.control.asked_until(expected)
+    await world.check(clause, asked, world.checks.alike(clause, expected))

@@ -1,0 +1,347 @@
+"""A32, circuit breaking: the limit of requests in flight to a cluster, and which requests count."""
+
+from collections.abc import Mapping
+
+import grpc
+import pytest
+from msgspec.structs import replace
+
+from conformance import timing
+from conformance.judging.declaration import case, scenario
+from conformance.judging.expectations import (
+    AllServedBy,
+    DropsReported,
+    EachServesSome,
+    EndsWith,
+    Expectation,
+    Fails,
+)
+from conformance.judging.observations import OPEN, Calls
+from conformance.scenarios.helpers.aggregates import calls_to
+from conformance.scenarios.helpers.circuit_breaking import (
+    Streams,
+    admits,
+    connected,
+    dropping,
+    failed,
+    limited,
+    require_failures,
+    routed,
+)
+from conformance.scenarios.helpers.load_reports import reported
+from conformance.spec.oracles.circuit_breaking import UNLIMITED
+from conformance.world import World
+from conformance.xds_config.clusters import Drop, Threshold
+from conformance.xds_config.endpoints import Endpoint, Locality
+from conformance.xds_config.policies import RingHash
+from conformance.xds_config.routes import CLUSTER_HEADER
+from test_servers import Hold, Serve
+
+LIMITS: Mapping[str, tuple[str, tuple[Threshold | int, ...]]] = {
+    "one": ("A32-CB-01", (1,)),
+    "five": ("A32-CB-01", (5,)),
+    "high-before": ("A32-CB-05", (Threshold(0, "HIGH"), 5)),
+    "high-behind": ("A32-CB-05", (5, Threshold(0, "HIGH"))),
+    "higher-before": ("A32-CB-05", (Threshold(9, "HIGH"), 5)),
+    "higher-behind": ("A32-CB-05", (5, Threshold(9, "HIGH"))),
+    "several": ("A32-CB-06", (5, 2, 9)),
+    "zero": ("A32-CB-07", (0,)),
+}
+
+
+MORE_THAN_THOSE = 12
+"""More streams than any of these limits admits."""
+
+
+ALL = Drop("a-category", 100, "HUNDRED")
+
+
+HIGH_LIMIT = 10_000
+"""A limit of connections, pending requests and retries that no scenario reaches."""
+
+
+@scenario("A32-CB-01", "A32-CB-02", "A32-CB-05", "A32-CB-06", "A32-CB-07", needs=("kept_open",))
+async def test_limits(world: World) -> None:
+    """The client fails requests beyond max_requests of the first threshold for DEFAULT at once.
+
+    Each endpoint is in its own locality, because one count covers all localities.
+    """
+    members = await world.endpoints(3)
+    places = [
+        Locality((Endpoint(member.address),), f"locality-{member.port}") for member in members
+    ]
+    clusters = [limited(name, members, *of) for name, (_, of) in LIMITS.items()]
+    served = routed(*(cluster.with_localities(*places) for cluster in clusters))
+    await world.serve(served)
+    await connected(world, *(name for name in LIMITS if name != "zero"))
+    streams = Streams(world)
+    begun = {name: await streams.begin(name, MORE_THAN_THOSE) for name in LIMITS}
+    short = await calls_to(world, "zero")
+    for name, (clause, _) in LIMITS.items():
+        await world.check(clause, begun[name], admits(served, name))
+        beyond = Calls(tuple(call for call in begun[name] if call.status != OPEN))
+        for refused in (EndsWith("UNAVAILABLE"), Fails()):
+            await world.check("A32-CB-02", beyond, refused)
+    for refused in (EndsWith("UNAVAILABLE"), Fails()):
+        await world.check("A32-CB-07", Calls((*begun["zero"], *short)), refused)
+
+
+@scenario(needs=("kept_open",), seconds=2)
+@pytest.mark.parametrize(
+    ("clause", "limits"),
+    [
+        case("default", "A32-CB-03", ()),
+        case("high-alone", "A32-CB-03", (Threshold(7, "HIGH"),)),
+        case("unset", "A32-CB-04", (Threshold(None, others=HIGH_LIMIT), 7)),
+        case("largest", "A32-CB-08", (UNLIMITED,)),
+    ],
+)
+async def test_default_limit(
+    world: World, clause: str, limits: tuple[Threshold | int, ...]
+) -> None:
+    """The limit is 1,024 by default, and the maximum of a uint32 turns it off.
+
+    The first 1,000 streams are within the limit, so they start together; so do the last.
+    """
+    served = routed(limited("c", await world.endpoints(4), *limits))
+    await world.serve(served)
+    await connected(world, "c")
+    streams = Streams(world)
+    together = await streams.begin_together("c", 1000)
+    one_by_one = await streams.begin("c", 30)
+    last = await streams.begin_together("c", 70)
+    await world.check(clause, Calls((*together, *one_by_one, *last)), admits(served, "c"))
+
+
+@scenario("A32-CB-09")
+async def test_ignored_limits(world: World) -> None:
+    """The client ignores the limits of connections, pools, pending requests and retries."""
+    members = await world.endpoints(3)
+    served = routed(limited("c", members, Threshold(None, others=0)))
+    await world.serve(served)
+    expected = EachServesSome(served.addresses())
+    calls = await world.eventually(expected, lambda: calls_to(world, "c", 12))
+    await world.check("A32-CB-09", calls, expected)
+
+
+@scenario("A32-CB-22", needs=("kept_open",))
+async def test_without_load_reports(world: World) -> None:
+    """The client enforces the limit with and without lrs_server."""
+    members = await world.endpoints(1)
+    silent = replace(limited("silent", members, 3), is_reported=False)
+    served = routed(silent, limited("reported", members, 3))
+    await world.serve(served)
+    await connected(world, "silent", "reported")
+    streams = Streams(world)
+    for name in ("reported", "silent"):
+        await world.check("A32-CB-22", await streams.begin(name, 5), admits(served, name))
+
+
+@scenario(
+    "A32-CB-10", "A32-CB-11", "A32-CB-12", "A32-CB-15", needs=("kept_open", "cancel"), seconds=1
+)
+async def test_ended_requests(world: World) -> None:
+    """A request that succeeded, failed, expired or was cancelled no longer counts."""
+    names = ("succeeded", "failed", "cancelled", "expired", "refused")
+    members = await world.endpoints(2)
+    served = routed(*(limited(name, members, 3) for name in names))
+    await world.serve(served)
+    await connected(world, *names)
+    streams = Streams(world)
+    for name in names:
+        await streams.fill(name, 2)
+        await streams.fill(name, deadline=timing.HELD if name == "expired" else None)
+    await calls_to(world, "refused", 50)
+    await streams.end("refused")
+    await streams.end("succeeded")
+    await streams.end("failed", grpc.StatusCode.INTERNAL)
+    await streams.cancel("cancelled")
+    await streams.expired("expired")
+    clauses = ("A32-CB-10", "A32-CB-11", "A32-CB-12", "A32-CB-12", "A32-CB-15")
+    for name, clause in zip(names, clauses, strict=True):
+        expected = admits(served, name, in_flight=2)
+        await world.check(clause, await streams.take(name, expected), expected)
+
+
+@scenario("A32-CB-13", needs=("kept_open",))
+async def test_lost_connection(world: World) -> None:
+    """Requests whose connection was lost no longer count."""
+    members = await world.endpoints(2)
+    served = routed(limited("c", members, 6))
+    await world.serve(served)
+    why = "both endpoints serve"
+    reached = EachServesSome(served.addresses())
+    await world.rounds.require(reached, lambda: calls_to(world, "c", 6), why=why)
+    streams = Streams(world)
+    await streams.fill("c", 6)
+    lost = await streams.lost(members[0])
+    expected = admits(served, "c", in_flight=6 - lost)
+    await world.check("A32-CB-13", await streams.take("c", expected), expected)
+
+
+@scenario("A32-CB-14", needs=("cancel",), seconds=1)
+async def test_queued_requests(world: World) -> None:
+    """A request does not count while it waits for a subchannel.
+
+    The limit is 1. A client that counts queued requests would reject the second and the third.
+    """
+    (member,) = await world.endpoints(1, mode=Hold())
+    served = routed(limited("c", [member], 1))
+    await world.serve(served)
+    (first, second, third) = [{**session, CLUSTER_HEADER: "c"} for session in world.sessions(3)]
+    waits = await world.start([first])
+    await world.attempts.require_count(member, why="a request waits for this endpoint")
+    beside = await world.start([second], deadline=timing.HELD)
+    await world.check("A32-CB-14", await beside.over(), EndsWith("DEADLINE_EXCEEDED"))
+    await waits.cancel()
+    await world.check("A32-CB-14", await waits.over(), EndsWith("CANCELLED"))
+    after = await world.start([third])
+    await member.set_mode(Serve())
+    await world.check("A32-CB-14", await after.over(), AllServedBy((member.address,)))
+
+
+@scenario("A32-CB-26", needs=("kept_open", "wait_for_ready"), seconds=0.7)
+async def test_wait_for_ready_at_limit(world: World) -> None:
+    """At the limit, a wait_for_ready request fails or waits."""
+    served = routed(limited("c", await world.endpoints(1), 1))
+    await world.serve(served)
+    await connected(world, "c")
+    await Streams(world).fill("c")
+    waits = await world.start([{CLUSTER_HEADER: "c"}], wait_for_ready=True, deadline=timing.HELD)
+    choices: dict[str, Expectation] = {
+        "fails": EndsWith("UNAVAILABLE"),
+        "waits": EndsWith("DEADLINE_EXCEEDED"),
+    }
+    await world.check("A32-CB-26", await waits.over(), choices)
+
+
+@scenario("A32-CB-16", "A32-CB-17", needs=("kept_open", "cancel"))
+async def test_changed_limit(world: World) -> None:
+    """After an update lowers or raises the limit, requests in flight from before still count.
+
+    In Envoy a changed limit makes a new cluster, which counts from zero.
+    """
+    members = await world.endpoints(2)
+    limits = {"lowered": ((6,), (3,)), "raised": ((3,), (5,)), "freed": ((3,), ())}
+    before, after = (
+        routed(*(limited(name, members, *of[step]) for name, of in limits.items()))
+        for step in (0, 1)
+    )
+    await world.serve(before)
+    await connected(world, *limits)
+    streams = Streams(world)
+    await streams.fill("lowered", 5)
+    for name in ("raised", "freed"):
+        await streams.fill(name, 3)
+    await world.serve(after)
+    expected = admits(after, "freed", in_flight=3)
+    await world.check("A32-CB-17", await streams.take("freed", expected, most=9), expected)
+    by = {"A32": admits(after, "raised", in_flight=3), "envoy": admits(after, "raised")}
+    own = world.checks.own("A32-CB-17", by)
+    await world.check("A32-CB-17", await streams.take("raised", own), by)
+    by = {"A32": admits(after, "lowered", in_flight=5), "envoy": admits(after, "lowered")}
+    own = world.checks.own("A32-CB-16", by)
+    if own.room:
+        await world.check("A32-CB-16", await streams.take("lowered", own), by)
+        return
+    await world.check("A32-CB-16", await streams.until_refused("lowered"), by)
+    for in_flight in (4, 3):
+        await streams.end("lowered")
+        full = admits(after, "lowered", in_flight=in_flight)
+        await world.check("A32-CB-16", await streams.begin("lowered"), full)
+    await streams.end("lowered")
+    expected = admits(after, "lowered", in_flight=2)
+    await world.check("A32-CB-16", await streams.take("lowered", expected), expected)
+
+
+@scenario("A32-CB-18", needs=("kept_open",))
+async def test_updates_of_endpoints_and_policy(world: World) -> None:
+    """Updates of the endpoints and of the policy do not change the count.
+
+    The update of the policy raises the limit by one, which shows when it is in use.
+    """
+    members = await world.endpoints(2)
+    served = routed(limited("c", members[:1], 3))
+    await world.serve(served)
+    await connected(world, "c")
+    streams = Streams(world)
+    await streams.fill("c", 3)
+    served = routed(limited("c", members, 3))
+    await world.serve(served)
+    await world.attempts.require_count(members[1], why="an update lists it")
+    expected = admits(served, "c", in_flight=3)
+    await world.check("A32-CB-18", await streams.take("c", expected), expected)
+    served = routed(replace(limited("c", members, 4), policy=RingHash()))
+    await world.serve(served)
+    by = {"A32": admits(served, "c", in_flight=3), "envoy": admits(served, "c")}
+    own = world.checks.own("A32-CB-18", by)
+    await world.check("A32-CB-18", await streams.take("c", own), by)
+
+
+@scenario("A32-CB-19", "A32-CB-20", needs=("kept_open",))
+async def test_service_names(world: World) -> None:
+    """The client counts by cluster and EDS service name."""
+    members = await world.endpoints(1)
+    shared = [
+        limited(name, members, limit, service_name="shared") for name, limit in (("b", 2), ("c", 4))
+    ]
+    served = routed(*shared, limited("renamed", members, 3, service_name="old"))
+    await world.serve(served)
+    await connected(world, "b", "c", "renamed")
+    streams = Streams(world)
+    for name in ("b", "c"):
+        expected = admits(served, name)
+        await world.check("A32-CB-20", await streams.take(name, expected), expected)
+    await streams.fill("renamed", 3)
+    served = routed(*shared, limited("renamed", members, 3, service_name="new"))
+    await world.serve(served)
+    expected = admits(served, "renamed")
+    await world.check("A32-CB-19", await streams.take("renamed", expected), expected)
+
+
+@scenario("A32-CB-21", needs=("kept_open", "channels"))
+async def test_shared_by_channels(world: World) -> None:
+    """The client counts the requests of all channels together."""
+    served = routed(limited("c", await world.endpoints(1), 3))
+    await world.serve(served)
+    first, second = [await world.channels.open() for _ in range(2)]
+    for channel in (first, second):
+        await connected(world, "c", channel=channel)
+    streams = Streams(world)
+    await streams.fill("c", 2, channel=first)
+    expected = admits(served, "c", in_flight=2)
+    await world.check("A32-CB-21", await streams.take("c", expected, channel=second), expected)
+    full = admits(served, "c", in_flight=3)
+    await world.check("A32-CB-21", await streams.begin("c", channel=first), full)
+    await streams.end("c")
+    await world.check("A32-CB-21", await streams.take("c", expected, channel=second), expected)
+
+
+@scenario("A32-CB-23", "A32-CB-24", needs=("kept_open",), seconds=1.5, waits=True)
+async def test_load_report(world: World) -> None:
+    """The client reports requests beyond the limit as drops without a category.
+
+    First a category drops everything, then nothing is dropped and the limit is reached.
+    """
+    members = await world.endpoints(1)
+    served = routed(limited("plain", members, 2), dropping(limited("both", members, 2), ALL))
+    await world.serve(served)
+    await connected(world, "plain")
+    await require_failures(world, "both", why="the drop share is 100 percent")
+    served = routed(limited("plain", members, 2), limited("both", members, 2))
+    await world.serve(served)
+    there = AllServedBy(served.addresses())
+    why = "the update removed the drops"
+    await world.rounds.require(there, lambda: calls_to(world, "both", 1), why=why)
+    by_category = failed(world, "both")
+    streams = Streams(world)
+    for name in ("plain", "both"):
+        await streams.fill(name, 2)
+        await require_failures(world, name, why="its limit is reached")
+    drops = {
+        "plain": {"": failed(world, "plain")},
+        "both": {"a-category": by_category, "": failed(world, "both") - by_category},
+    }
+    totals, each = DropsReported(drops=drops, totals=True), DropsReported(drops=drops)
+    await world.check("A32-CB-23", await reported(world, totals), totals)
+    await world.check("A32-CB-24", await reported(world, each), each)

@@ -1,0 +1,146 @@
+"""A37, xds_cluster_impl and the global atomic: circuit breaking below aggregates."""
+
+import pytest
+from msgspec.structs import replace
+
+from conformance.judging.declaration import scenario
+from conformance.judging.expectations import AllServedBy, EndsWith, NoAttempts
+from conformance.scenarios.helpers.aggregates import (
+    Shape,
+    aggregate_config,
+    aggregates,
+    calls_to,
+    check_lists,
+    leaf,
+)
+from conformance.scenarios.helpers.circuit_breaking import (
+    Streams,
+    admits,
+    below,
+    connected,
+    limited,
+    lose,
+    until_at,
+)
+from conformance.world import World
+from conformance.xds_config.broken import unhealthy
+
+
+@scenario("A37-CB-01", "A37-CB-02", "A37-CB-03", needs=("kept_open",))
+async def test_limit_of_each_leaf(world: World) -> None:
+    """Below an aggregate, the client enforces the limit of the leaf in use."""
+    members = await world.endpoints(3)
+    first, second = limited("b", members[:1], 2), limited("c", members[1:2], 4)
+    wide, tight = limited("wide", members[2:], 3), limited("tight", members[2:], 1)
+    roots = (
+        below("m", "b", "c"),
+        below("strict", "wide", limit=1),
+        below("loose", "tight", limit=3),
+    )
+    names = tuple(root.name for root in roots)
+    served = aggregate_config(names, (*roots, first, second, wide, tight))
+    await world.serve(served)
+    await connected(world, *names)
+    streams = Streams(world)
+    await world.check("A37-CB-01", await streams.begin("m", 5), admits(served, "b"))
+    await world.check("A37-CB-03", await calls_to(world, "m"), EndsWith("UNAVAILABLE"))
+    why = "requests beyond the limit of the leaf before it have failed"
+    await world.check("A37-CB-03", await world.attempts.quiet(members[1], why=why), NoAttempts())
+    for root, leaf_below in (("strict", "wide"), ("loose", "tight")):
+        calls = await streams.begin(root, 5)
+        await world.check("A37-CB-02", calls, admits(served, leaf_below))
+    served = aggregate_config(names, (*roots, unhealthy(first), second, wide, tight))
+    await lose(world, served, members[0])
+    await until_at(world, "m", second, why="the first leaf has no endpoint that may be used")
+    expected = admits(served, "c")
+    await world.check("A37-CB-01", await streams.take("m", expected), expected)
+
+
+@scenario("A37-CB-04", "A37-TREE-15", needs=("kept_open",))
+@pytest.mark.parametrize(
+    ("lists", "choices"),
+    [
+        pytest.param({"a": "b"}, ("b", "a"), id="by-a-route-and-an-aggregate"),
+        pytest.param({"a": "b c", "z": "c b"}, ("a", "z"), id="by-two-aggregates"),
+    ],
+)
+async def test_shared_by_routes(world: World, lists: Shape, choices: tuple[str, str]) -> None:
+    """The client counts requests to a leaf together, whatever route or aggregate leads to it.
+
+    The other leaf is unhealthy, so that both roots lead to the same leaf.
+    """
+    members = await world.endpoints(2)
+    leaves = (limited("b", members[:1], 3), unhealthy(limited("c", members[1:], 3)))
+    served = aggregate_config(choices, (*aggregates(lists), *leaves))
+    await world.serve(served)
+    await check_lists(world, "A37-CB-04", served, *choices)
+    await connected(world, *choices)
+    streams = Streams(world)
+    for in_flight, way in enumerate((*choices, choices[0])):
+        expected = admits(served, "b", in_flight=in_flight)
+        await world.check("A37-CB-04", await streams.begin(way), expected)
+    for way in choices:
+        full, expected = (admits(served, "b", in_flight=many) for many in (3, 2))
+        await world.check("A37-CB-04", await streams.begin(way), full)
+        await streams.end(way)
+        await world.check("A37-CB-04", await streams.take(way, expected), expected)
+
+
+@scenario("A37-CB-05", needs=("kept_open", "channels"))
+async def test_shared_by_channels(world: World) -> None:
+    """The client counts requests to a leaf over all channels together."""
+    members = await world.endpoints(1)
+    served = aggregate_config(("b", "a"), (below("a", "b"), limited("b", members, 3)))
+    await world.serve(served)
+    first, second = [await world.channels.open() for _ in range(2)]
+    await connected(world, "a", channel=first)
+    await connected(world, "b", channel=second)
+    streams = Streams(world)
+    await streams.fill("a", 2, channel=first)
+    expected = admits(served, "b", in_flight=2)
+    await world.check("A37-CB-05", await streams.take("b", expected, channel=second), expected)
+    full = admits(served, "b", in_flight=3)
+    await world.check("A37-CB-05", await streams.begin("a", channel=first), full)
+    await streams.end("a")
+    await world.check("A37-CB-05", await streams.take("b", expected, channel=second), expected)
+
+
+@scenario("A37-CB-06", needs=("kept_open",))
+async def test_priorities(world: World) -> None:
+    """The client counts requests to all priorities of a leaf together."""
+    high, low = [await world.endpoints(1) for _ in range(2)]
+    both = replace(limited("b", high, 3), discovery=leaf("b", high, low).discovery)
+    await world.serve(aggregate_config(("m",), (below("m", "b"), both)))
+    await connected(world, "m")
+    streams = Streams(world)
+    await streams.fill("m", 2)
+    served = aggregate_config(("m",), (below("m", "b"), unhealthy(both, priority=0)))
+    await world.serve(served)
+    there, why = AllServedBy((low[0].address,)), "the priority before it has no usable endpoint"
+    await world.rounds.require(there, lambda: calls_to(world, "m", 1), why=why)
+    expected = admits(served, "b", in_flight=2)
+    await world.check("A37-CB-06", await streams.take("m", expected), expected)
+
+
+@scenario("A37-CB-07", needs=("kept_open", "cancel"))
+async def test_changed_tree(world: World) -> None:
+    """Requests in flight to a leaf still count when the leaf moves in the tree.
+
+    An update adds a leaf before the one in use; the next removes it and the leaf after.
+    """
+    members = await world.endpoints(3)
+    leaves = [limited(name, [member], 2) for name, member in zip("bcx", members, strict=True)]
+    b, c, x = leaves
+    lists = (below("m", "b", "c"), below("m", "x", "b", "c"), below("m", "b"))
+    first, second, third = (aggregate_config(("m",), (aggregate, b, c, x)) for aggregate in lists)
+    await world.serve(first)
+    await connected(world, "m")
+    streams = Streams(world)
+    await streams.fill("m", 2)
+    await world.serve(second)
+    await until_at(world, "m", x, why="it is the first leaf")
+    await world.serve(third)
+    full, expected = admits(third, "b", in_flight=2), admits(third, "b", in_flight=1)
+    await world.check("A37-CB-07", await streams.until_refused("m"), full)
+    await streams.end("m")
+    await world.check("A37-CB-07", await streams.take("m", expected), expected)

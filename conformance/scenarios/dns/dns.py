@@ -1,0 +1,268 @@
+"""A37, Logical DNS: the name that the client resolves, and how answers affect requests."""
+
+import asyncio
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+
+import pytest
+
+from conformance import timing
+from conformance.judging.declaration import case, scenario
+from conformance.judging.expectations import (
+    AllServedBy,
+    EndsWith,
+    ErrorMentions,
+    Expectation,
+    NeverResolves,
+    NoAttempts,
+    NoneServedBy,
+    OneEndpoint,
+    Resolves,
+    fits,
+)
+from conformance.scenarios.helpers.aggregates import (
+    FAILS,
+    ROOTS,
+    TREES,
+    aggregate_config,
+    by_name,
+    calls_to,
+    check_each,
+    deploy,
+    each_position,
+    host,
+    in_use,
+    known,
+    leaf,
+    lose_before_x,
+    named,
+    served_again,
+)
+from conformance.scenarios.helpers.live_policies import BackgroundTraffic
+from conformance.scenarios.helpers.load_reports import balanced, reported
+from conformance.scenarios.helpers.localities import fail
+from conformance.world import ENOUGH_TO_DIFFER, World
+from conformance.xds_config.clusters import Aggregate, Cluster, LogicalDns
+from conformance.xds_config.config import with_raw_clusters
+from conformance.xds_config.policies import Policy, RingHash, RoundRobin
+from conformance.xds_config.routes import CLUSTER_HEADER
+from conformance.xds_config.trees import at_the_first, subscriptions_of
+from conformance.xds_config.variants import ClusterVariant
+from test_servers import Answer, NameRecords, NoSuchName, ServerFailure, Silence
+from test_servers import BackendEndpoint as Member
+
+BACKGROUND_REQUESTS: Final = 100
+"""Requests during an update."""
+
+
+DECOY: Final = "decoy.xdspec.test"
+"""A name in every field whose name the client must not resolve."""
+
+
+NO_TIME: Final = (
+    'grpc_config=[{"serviceConfig": {"methodConfig": [{"name": [{}], "timeout": "0s"}]}}]'
+)
+
+
+MORE_NAMES: Final = ClusterVariant(
+    "A37-DNS-02",
+    f"eds_cluster_config {{ eds_config {{ ads {{}} }} service_name: '{DECOY}' }} "
+    f"load_assignment {{ cluster_name: '{DECOY}' }}",
+)
+
+
+@scenario("A37-DNS-01", "A37-DNS-05", "A37-DNS-06", seconds=1)
+async def test_name_and_port(world: World) -> None:
+    """The client resolves the address of the endpoint in load_assignment, by address queries only.
+
+    The name of the Cluster, and DNS records of other types, lead to another endpoint or to a
+    timeout of zero.
+    """
+    right, wrong = await world.registry.of_one_port("127.0.0.2", "127.0.0.3")
+    asked = host("right")
+    names: Mapping[str, Answer] = {
+        asked: NameRecords((right.host,)),
+        DECOY: NameRecords((wrong.host,)),
+        f"_grpc_config.{asked}": NameRecords(texts=(NO_TIME,)),
+        f"_grpclb._tcp.{asked}": NameRecords(services=((wrong.port, DECOY),)),
+    }
+    await world.names.begin(names)
+    served = aggregate_config((DECOY,), (leaf(DECOY, discovery=by_name("right", right)),))
+    await world.serve(served)
+    calls = await calls_to(world, DECOY, 10, deadline=timing.COLD_CALL)
+    for clause in ("A37-DNS-01", "A37-DNS-05", "A37-DNS-06"):
+        await world.check(clause, calls, AllServedBy((right.address,)))
+    why = "the client resolves the name of the Cluster and uses its address"
+    await world.check("A37-DNS-01", await world.attempts.quiet(wrong, why=why), NoAttempts())
+    seen = world.names.asked()
+    await world.check("A37-DNS-01", seen, Resolves((asked,)))
+    await world.check("A37-DNS-05", seen, NeverResolves("TXT"))
+    await world.check("A37-DNS-06", seen, NeverResolves("SRV"))
+
+
+@scenario("A37-DNS-02", seconds=1)
+async def test_subscribes_to_no_endpoints(world: World) -> None:
+    """The client does not subscribe to endpoints of a LOGICAL_DNS cluster with a service_name.
+
+    The service_name and the name of the load_assignment lead to another endpoint.
+    """
+    right, wrong = await world.registry.of_one_port("127.0.0.2", "127.0.0.3")
+    await world.names.begin(
+        {host("m"): NameRecords((right.host,)), DECOY: NameRecords((wrong.host,))}
+    )
+    served = aggregate_config(("m",), (leaf("m", discovery=by_name("m", right)),))
+    await world.serve(with_raw_clusters(served, MORE_NAMES.of(served.cluster())))
+    calls = await calls_to(world, "m", 10, deadline=timing.COLD_CALL)
+    await world.check("A37-DNS-02", calls, AllServedBy((right.address,)))
+    await world.check("A37-DNS-02", world.names.asked(), Resolves((host("m"),)))
+    expected = subscriptions_of(served, "ENDPOINTS", ever=True)
+    await world.check("A37-DNS-02", await world.control.asked_until(expected), expected)
+
+
+ALONE: Final = "alone"
+
+
+TROUBLES: Final = {
+    "failing": (ServerFailure(), "A37-DNS-18"),
+    "silent": (Silence(), "A37-DNS-18"),
+    "gone": (NoSuchName(), "A37-DNS-19"),
+}
+
+
+@pytest.mark.parametrize(
+    ("trouble", "later"),
+    [
+        pytest.param(trouble, later, id=name, marks=scenario(later))
+        for name, (trouble, later) in TROUBLES.items()
+    ],
+)
+@scenario("A37-DNS-07", "A37-DNS-08", "A37-DNS-28", seconds=27, resolutions=True)
+async def test_unresolved(world: World, trouble: Answer, later: str) -> None:
+    """A name that does not resolve counts as a leaf without endpoints.
+
+    The name belongs to a leaf in each position of a tree, and to a cluster of a route. At the end
+    it resolves; a client whose requests waited instead of failing is not judged by that.
+    """
+    bad = (*each_position("x"), ALONE)
+    planted = named(await deploy(world, *TREES, direct=(ALONE,)), *bad)
+    names = known(planted, *bad)
+    await world.names.begin(dict.fromkeys(names, trouble))
+    await world.serve(planted.served)
+    failed = planted.of(*bad)
+    roots = (*ROOTS, ALONE)
+    found = await asyncio.gather(
+        *(calls_to(world, root, deadline=timing.UNRESOLVED) for root in roots)
+    )
+    for root, seen in zip(roots, found, strict=True):
+        if root in {"only-m", ALONE}:
+            await world.check("A37-DNS-08", seen, FAILS)
+        else:
+            others = at_the_first(planted.served, root, failed)
+            await world.check("A37-DNS-07", seen, others)
+    failed = (*failed, *await lose_before_x(world, planted))
+    await check_each(world, "A37-DNS-07", planted.served, "middle-m", failed=failed)
+    alone = found[-1]
+    told = ErrorMentions(host(ALONE)), ErrorMentions(host(ALONE), is_told=False)
+    choices = dict(zip(("name told", "name not told"), told, strict=True))
+    await world.check("A37-DNS-28", alone, choices)
+    beyond = world.names.mark
+    for name, answer in names.items():
+        world.names.set(name, answer)
+    expected, calls = at_the_first(planted.served, ALONE), partial(calls_to, world, ALONE)
+    if fits(FAILS, alone):
+        alone = await served_again(world, host(ALONE), expected, calls, beyond=beyond)
+    await world.check(later, alone, {"served": expected, "not served": FAILS})
+
+
+@scenario("A37-DNS-12", needs=("metadata",), seconds=1)
+async def test_changed_name(world: World) -> None:
+    """If an update changes the name or the port of a LOGICAL_DNS cluster, the client uses the new.
+
+    The first update changes the name, the second one the port.
+    """
+    first, second = await world.registry.of_one_port("127.0.0.2", "127.0.0.3")
+    (third,) = await world.registry.of_one_port("127.0.0.3")
+    await world.names.begin(
+        {host("a"): NameRecords((first.host,)), host("b"): NameRecords((third.host,))}
+    )
+    steps = (by_name("a", first), by_name("b", second), by_name("b", third))
+    before, *after = (aggregate_config(("m",), (leaf("m", discovery=step),)) for step in steps)
+    await in_use(world, before, "m")
+    for served in after:
+        headers = [
+            {**session, CLUSTER_HEADER: "m"} for session in world.sessions(BACKGROUND_REQUESTS)
+        ]
+        meanwhile = await BackgroundTraffic.begin(world, headers)
+        await world.serve(served)
+        expected = at_the_first(served, "m")
+        calls = await world.eventually(expected, partial(calls_to, world, "m"))
+        await world.check("A37-DNS-12", calls, expected)
+        await world.check("A37-DNS-12", await meanwhile.over(), EndsWith("OK"))
+
+
+@scenario(seconds=3, waits=True)
+@pytest.mark.parametrize(
+    ("clause", "at", "is_truncated"),
+    [case("ipv6", "A37-DNS-24", "::1", False), case("over-tcp", "A37-DNS-25", "127.0.0.2", True)],
+)
+async def test_answer_types(world: World, clause: str, at: str, is_truncated: bool) -> None:  # noqa: FBT001
+    """The client uses an IPv6 address and a truncated answer, or not, by its resolver."""
+    (member,) = await world.registry.of_one_port(at)
+    await world.names.begin({host("m"): NameRecords((at,), is_truncated=is_truncated)})
+    await world.serve(aggregate_config(("m",), (leaf("m", discovery=by_name("m", member)),)))
+    choices: Mapping[str, Expectation] = {
+        "served": AllServedBy((member.address,)),
+        "not served": FAILS,
+    }
+    calls = partial(calls_to, world, "m", deadline=timing.UNRESOLVED)
+    await world.check(clause, await world.rounds.eventually_any(choices.values(), calls), choices)
+
+
+ADDRESSES: Final = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
+
+
+POLICIES: Final[Mapping[str, Policy]] = {"turns": RoundRobin(), "ring": RingHash()}
+
+
+@scenario("A37-DNS-03", "A37-DNS-04", seconds=2.5, waits=True)
+async def test_several_addresses(world: World) -> None:
+    """All addresses of a name are one priority with one endpoint or pick_first.
+
+    The cluster is the target of a route and a leaf of an aggregate, under each policy. The address
+    in use fails. Leaves and aggregates have lrs_server, because the text does not state which one
+    applies.
+    """
+    await world.names.begin({host("several"): NameRecords(ADDRESSES)})
+    members, leaves = dict[str, Member](), list[Cluster]()
+    for name, policy in POLICIES.items():
+        made = await world.registry.of_one_port(*ADDRESSES)
+        members |= {endpoint.address: endpoint for endpoint in made}
+        target = f"{host('several')}:{made[0].port}"
+        discovery = LogicalDns(target, tuple(endpoint.address for endpoint in made))
+        leaves.append(Cluster(name=name, discovery=discovery, policy=policy, is_reported=True))
+    above = [
+        Cluster(
+            name=f"above-{cluster.name}",
+            discovery=Aggregate((cluster.name,)),
+            policy=cluster.policy,
+            is_reported=True,
+        )
+        for cluster in leaves
+    ]
+    roots = tuple(cluster.name for cluster in (*leaves, *above))
+    served = aggregate_config(roots, (*leaves, *above))
+    await world.serve(served)
+    used = set[str]()
+    for root in roots:
+        calls = await calls_to(world, root, ENOUGH_TO_DIFFER, deadline=timing.COLD_CALL)
+        await world.check("A37-DNS-04", calls, OneEndpoint())
+        used |= {call.endpoint for call in calls if call.endpoint is not None}
+    expected = balanced(served)
+    await world.check("A37-DNS-03", await reported(world, expected), expected)
+    await fail(*(members[address] for address in used))
+    others = NoneServedBy(tuple(used))
+    for root in roots:
+        calls = await world.eventually(others, partial(calls_to, world, root, ENOUGH_TO_DIFFER))
+        await world.check("A37-DNS-04", calls, others)
+        await world.check("A37-DNS-04", calls, OneEndpoint())

@@ -1,0 +1,140 @@
+"""A37, Logical DNS: updates to odd or unresolvable names."""
+
+from collections.abc import Collection
+from functools import partial
+
+import pytest
+from msgspec.structs import replace
+
+from conformance import timing
+from conformance.judging.declaration import case, scenario
+from conformance.judging.expectations import AckedOrNacked, AllServedBy, Expectation, Fails
+from conformance.scenarios.helpers.aggregates import (
+    FAILS,
+    by_name,
+    calls_to,
+    deploy,
+    host,
+    in_use,
+    known,
+    named,
+)
+from conformance.scenarios.helpers.live_clusters import AFTERWARDS
+from conformance.world import World
+from conformance.xds_config.clusters import Cluster, LogicalDns
+from conformance.xds_config.config import XdsConfig
+from conformance.xds_config.trees import at_the_first, with_clusters
+from fake_control_plane import Kind
+from test_servers import Answer, NameRecords, NoSuchName, ServerFailure, Silence
+
+ALONE = "alone"
+
+
+TOO_LONG = ".".join(["a" * 49] * 4 + ["b" * 54])
+"""A name of 254 characters, one above the limit; its labels are valid (RFC 1035, 2.3.4)."""
+
+
+@scenario("A37-DNS-23", AFTERWARDS, seconds=2, waits=True)
+@pytest.mark.parametrize(
+    ("clause", "name", "at"),
+    [
+        case("space", "A37-DNS-16", "a space.xdspec.test", "127.0.0.2"),
+        case("too-long", "A37-DNS-20", TOO_LONG, "127.0.0.2"),
+        case("underscore", "A37-DNS-21", "under_score.xdspec.test", "127.0.0.2"),
+        case("ipv6", "A37-DNS-22", "::1", "::1"),
+    ],
+)
+async def test_invalid_name(world: World, clause: str, name: str, at: str) -> None:
+    """A leaf with an odd name does not affect the other leaves.
+
+    An update sets the name in the cluster of a route and in the second leaf of a tree; another
+    update sets a valid name. At the end the first leaf fails. Envoy does not use the next leaf
+    then, because it fails over by health status only.
+    """
+    (member,) = await world.registry.of_one_port(at)
+    await world.names.begin({name: NameRecords((at,))})
+    planted = await deploy(world, {"m": "x y"}, direct=(ALONE,), by_dns=("y", ALONE))
+    before = planted.served
+    await in_use(world, before, "m", ALONE)
+    world.checks.turn_to(clause)
+    there = LogicalDns(f"{name}:{member.port}", (member.address,))
+    odd = led(before, there)
+    answer = await world.control.offer(Kind.CLUSTER, *(cluster.resource() for cluster in odd))
+    if answer.acked:
+        choices: dict[str, Expectation] = {"not served": Fails()}
+        choices["served"] = AllServedBy((member.address,))
+        calls = partial(calls_to, world, ALONE)
+        seen = await world.rounds.eventually_any(choices.values(), calls, within=timing.ATTEMPT)
+        await world.check(clause, seen, {**choices, "as before": at_the_first(before, ALONE)})
+    else:
+        await world.check(clause, answer, {"refused": AckedOrNacked(acked=False)})
+    await check_use(world, "A37-DNS-23", before, "m")
+    world.checks.turn_to(AFTERWARDS)
+    (address,) = await world.addresses(1)
+    good = with_clusters(before, *led(before, LogicalDns(address)))
+    await world.serve(good)
+    await check_use(world, AFTERWARDS, good, ALONE)
+    if world.checks.has("A37-FAILOVER-05"):
+        await check_use(world, AFTERWARDS, good, "m", failed=await planted.lose("x"))
+
+
+NEW = host("new")
+
+
+@scenario("A37-DNS-26", "A37-DNS-27", AFTERWARDS, seconds=6, waits=True)
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        pytest.param(ServerFailure(), id="failing"),
+        pytest.param(NoSuchName(), id="gone"),
+        pytest.param(Silence(), id="silent"),
+    ],
+)
+async def test_changed_name(world: World, trouble: Answer) -> None:
+    """A leaf whose new name does not resolve has no endpoints, so the client uses the next leaf.
+
+    An update sets the name in the first leaf of a tree and in the cluster of a route; another
+    update restores the old name. The old names keep resolving, and their endpoints serve.
+    """
+    planted = named(await deploy(world, {"m": "x c"}, direct=(ALONE,)), "x", ALONE)
+    before = planted.served
+    await world.names.begin({**known(planted, "x", ALONE), NEW: trouble})
+    await in_use(world, before, "m", ALONE)
+    beyond = world.names.mark
+    moved = (
+        replace(before.get_cluster(name), discovery=by_name("new", *planted.members[name]))
+        for name in ("x", ALONE)
+    )
+    await world.serve(with_clusters(before, *moved))
+    await world.names.asked_again(NEW, beyond=beyond, within=timing.ATTEMPT)
+    others = at_the_first(before, "m", planted.of("x"))
+    calls = partial(calls_to, world, "m")
+    seen = await world.eventually(others, calls, within=timing.ATTEMPT)
+    await world.check("A37-DNS-26", seen, others)
+    choices: dict[str, Expectation] = {
+        "A37": at_the_first(before, ALONE),
+        "A74": FAILS,
+        "envoy": FAILS,
+    }
+    calls = partial(calls_to, world, ALONE)
+    seen = await world.eventually(
+        world.checks.own("A37-DNS-27", choices), calls, within=timing.ATTEMPT
+    )
+    await world.check("A37-DNS-27", seen, choices)
+    world.checks.turn_to(AFTERWARDS)
+    await world.serve(before)
+    for root in ("m", ALONE):
+        await check_use(world, AFTERWARDS, before, root)
+
+
+def led(served: XdsConfig, to: LogicalDns) -> list[Cluster]:
+    """Return the clusters under test with this DNS name."""
+    return [replace(served.get_cluster(name), discovery=to) for name in ("y", ALONE)]
+
+
+async def check_use(
+    world: World, clause: str, served: XdsConfig, root: str, failed: Collection[str] = ()
+) -> None:
+    """Check that requests to a root soon follow the config, and continue to."""
+    expected, calls = at_the_first(served, root, failed), partial(calls_to, world, root)
+    await world.check(clause, await world.rounds.eventually_stable(expected, calls), expected)

@@ -1,0 +1,132 @@
+"""A27, ClusterLoadAssignment Proto: which endpoints resources a client rejects.
+
+A client must reject a locality that is listed twice, and weights whose sum is too large. For most
+other fields the text says only that they must be set, and clients differ, so these scenarios report
+the behavior.
+"""
+
+from functools import partial
+
+import pytest
+from msgspec.structs import replace
+
+from conformance.judging.declaration import case, scenario
+from conformance.judging.expectations import AckedOrNacked, AllServedBy, EachServesSome
+from conformance.scenarios.helpers.live_clusters import placed, send_endpoints_and_await_answer
+from conformance.world import World
+from conformance.xds_config.config import XdsConfig, one_cluster, single_locality
+from conformance.xds_config.endpoints import Endpoint, Locality
+from conformance.xds_config.policies import RoundRobin
+from conformance.xds_config.variants import ClusterVariant
+
+ENTRY = "endpoints.lb_endpoints"
+
+
+ENDPOINT = f"{ENTRY}.endpoint"
+
+
+ADDRESS = f"{ENDPOINT}.address"
+
+
+SOCKET = f"{ADDRESS}.socket_address"
+
+
+OTHER = "endpoint { address { socket_address { address: '127.0.0.1' port_value: 1 } } }"
+
+
+SECOND = OTHER.replace("port_value: 1", "port_value: 2")
+
+
+WEIGHED = "load_balancing_weight { value: 1 }"
+
+
+AGAIN = f"endpoints {{ locality {{ region: 'locality' }} {WEIGHED} lb_endpoints {{ {OTHER} }} }}"
+
+
+HALF = f"load_balancing_weight {{ value: {2**31} }}"
+
+
+async def two(world: World) -> tuple[XdsConfig, XdsConfig]:
+    """Serve a cluster with one endpoint; return its config, and a config with another endpoint."""
+    here, there = [
+        single_locality([address], policy=RoundRobin()) for address in await world.addresses(2)
+    ]
+    await world.serve(here)
+    await world.require_served(world.sessions(5))
+    return here, there
+
+
+@scenario("A27-VALID-01")
+async def test_locality_twice(world: World) -> None:
+    """The client rejects a locality listed twice in one priority, and accepts it in two."""
+    here, there = await two(world)
+    answer = await send_endpoints_and_await_answer(
+        world, there, ClusterVariant("A27-VALID-01", AGAIN)
+    )
+    await world.check("A27-VALID-01", answer, AckedOrNacked(acked=False))
+    if not answer.acked:
+        calls = await world.call(world.sessions(5))
+        await world.check("A27-VALID-01", calls, AllServedBy(here.addresses()))
+    first, second = (config.get_cluster().localities[0] for config in (here, there))
+    answer = await placed(world, here, first, replace(second, priority=1))
+    await world.check("A27-VALID-01", answer, AckedOrNacked(acked=True))
+
+
+@pytest.mark.parametrize(
+    ("clause", "more", "less", "within"),
+    [
+        case("no-endpoint", "A27-VALID-02", "", "endpoint", ENTRY),
+        case("no-address", "A27-VALID-03", "", "address", ENDPOINT),
+        case("no-socket-address", "A27-VALID-04", "pipe { path: '/dev/null' }", "", ADDRESS),
+        case("no-port", "A27-VALID-05", "", "port_value", SOCKET),
+        case("no-ip-address", "A27-VALID-06", "address: 'a.xdspec.test'", "address", SOCKET),
+        case("no-locality", "A27-VALID-07", "", "locality", "endpoints"),
+        case(
+            "endpoint-weights",
+            "A27-VALID-08",
+            f"lb_endpoints {{ {OTHER} {HALF} }} lb_endpoints {{ {SECOND} {HALF} }}",
+            "",
+            "endpoints",
+        ),
+        case("port-beyond", "A27-VALID-09", "port_value: 65536", "", SOCKET),
+    ],
+)
+async def test_unspecified_fields(
+    world: World, clause: str, more: str, less: str, within: str
+) -> None:
+    """The text does not say whether a client rejects this endpoints resource."""
+    _, there = await two(world)
+    answer = await send_endpoints_and_await_answer(
+        world, there, ClusterVariant(clause, more, less, within)
+    )
+    choices = {"refused": AckedOrNacked(acked=False), "accepted": AckedOrNacked(acked=True)}
+    await world.check(clause, answer, choices)
+
+
+LARGEST = 2**32 - 1
+
+
+@scenario("A27-WEIGHT-01")
+async def test_locality_weight_sums(world: World) -> None:
+    """The client rejects locality weights of one priority whose sum exceeds a uint32.
+
+    The sum is one above the maximum: first over two priorities, which is valid, then in one.
+    """
+    a, b = await world.addresses(2)
+
+    def localities(light: int, heavy: int, later: int = 0) -> tuple[Locality, ...]:
+        return (
+            Locality((Endpoint(a),), name="a", weight=light),
+            Locality((Endpoint(b),), name="b", weight=heavy, priority=later),
+        )
+
+    served = one_cluster(localities(1, 1), policy=RoundRobin())
+    await world.serve(served)
+    calls = partial(world.call, world.sessions(16))
+    await world.rounds.require(EachServesSome((a, b)), calls, why="both localities serve")
+    answer = await placed(world, served, *localities(2, LARGEST - 1, later=1))
+    await world.check("A27-WEIGHT-01", answer, AckedOrNacked(acked=True))
+    answer = await placed(world, served, *localities(2, LARGEST - 1))
+    await world.check("A27-WEIGHT-01", answer, AckedOrNacked(acked=False))
+    if not answer.acked:
+        await world.check("A27-WEIGHT-01", await calls(), AllServedBy((a, b)))

@@ -1,0 +1,299 @@
+"""A42, Hash Policy: which policies contribute to the hash, and how several combine."""
+
+import itertools
+from functools import partial
+
+import pytest
+from msgspec.structs import replace
+
+from conformance.judging.declaration import case, scenario
+from conformance.judging.expectations import (
+    AckedOrNacked,
+    AllServedBy,
+    OneEndpoint,
+    OnlyTheseMoved,
+    SeveralEndpoints,
+)
+from conformance.judging.observations import Calls, Contrast
+from conformance.spec.oracles.request_hash import (
+    ChannelIdPolicy,
+    HeaderPolicy,
+    UnsupportedKind,
+    UnsupportedPolicy,
+)
+from conformance.world import (
+    EMPTY,
+    ENOUGH_OF_EIGHT,
+    ENOUGH_TO_DIFFER,
+    ENOUGH_TO_SPREAD,
+    TURNS,
+    TWICE_AS_MANY,
+    UNARY,
+    World,
+)
+from conformance.xds_config.config import merge, one_cluster, single_locality
+from conformance.xds_config.policies import RoundRobin
+from conformance.xds_config.routes import BY_SESSION, SESSION, Route
+from fake_control_plane import Kind
+
+A, B, C = HeaderPolicy(name="a"), HeaderPolicy(name="b"), HeaderPolicy(name="c")
+
+
+TERMINAL_A = HeaderPolicy(name="a", terminal=True)
+
+
+TERMINAL_B = HeaderPolicy(name="b", terminal=True)
+
+
+TERMINAL_CHANNEL = ChannelIdPolicy(terminal=True)
+
+
+async def varying(world: World, header: str, **still: str) -> Calls:
+    """Make calls that differ in this header only."""
+    return await world.call(
+        [still | {header: value} for value in world.values.some(ENOUGH_TO_DIFFER)]
+    )
+
+
+@scenario("A42-HASH-01")
+async def test_policies_of_the_route(world: World) -> None:
+    """The client computes the hash from the policies of the matched route.
+
+    Each value of a header comes twice, next to different values of the other header.
+    """
+    served = one_cluster(
+        single_locality(await world.addresses(4)).get_cluster().localities,
+        routes=(Route((A,), path=UNARY), Route((B,), path=EMPTY)),
+    )
+    await world.serve(served)
+    first, second = world.values.some(ENOUGH_TO_DIFFER), world.values.some(ENOUGH_TO_DIFFER)
+    headers = [
+        {"a": a, "b": b}
+        for others in (second, second[1:] + second[:1])
+        for a, b in zip(first, others, strict=True)
+    ]
+    unary = await world.call(headers, path=UNARY)
+    empty = await world.call(headers, path=EMPTY)
+    await world.check("A42-HASH-01", unary, served.matches_ring(route=0))
+    await world.check("A42-HASH-01", empty, served.matches_ring(route=1))
+
+
+@scenario("A42-HASH-21")
+async def test_weighted_clusters(world: World) -> None:
+    """A request to one of several weighted clusters has the hash of its route.
+
+    The chance that one of the two clusters gets no request is below 1e-11. The weights add up to
+    100, the default of total_weight, because some clients require that.
+    """
+    here = single_locality(await world.addresses(4))
+    other = single_locality(await world.addresses(4), name="other", path=EMPTY)
+    both = Route(
+        BY_SESSION, weighted_clusters={config.get_cluster().name: 50 for config in (here, other)}
+    )
+    await world.serve(merge(replace(here, routes=(both,)), other))
+    calls = await world.call(world.values.sessions_to_map())
+    await world.check("A42-HASH-21", calls, AllServedBy((*here.addresses(), *other.addresses())))
+    for config in (here, other):
+        drawn = Calls(tuple(call for call in calls if call.endpoint in config.addresses()))
+        await world.check("A42-HASH-21", drawn, config.matches_ring())
+
+
+@scenario("A42-HASH-03")
+async def test_same_results_same_hash(world: World) -> None:
+    """Requests with the same results of the policies have the same hash."""
+    await world.plain_ring(A, B)
+    values = world.values.pairs(ENOUGH_TO_DIFFER)
+    first = await world.call([{"a": a, "b": b} for a, b in values])
+    again = await world.call([{"other": "x", "b": b, "a": a} for a, b in values])
+    await world.check("A42-HASH-03", Contrast(first, again), OnlyTheseMoved(()))
+
+
+@scenario("A42-HASH-04", needs=("channels",))
+async def test_same_hash_in_every_channel_and_process(world: World) -> None:
+    """The hash of headers does not depend on the channel or the process."""
+    await world.plain_ring()
+    headers = world.sessions(ENOUGH_TO_DIFFER)
+    first = await world.call(headers)
+    in_channel = await world.call(headers, channel=await world.channels.open())
+    in_process = await world.call(headers, channel=await world.channels.open_elsewhere())
+    await world.check("A42-HASH-04", Contrast(first, in_channel), OnlyTheseMoved(()))
+    await world.check("A42-HASH-04", Contrast(first, in_process), OnlyTheseMoved(()))
+
+
+@scenario("A42-HASH-05", "A42-HASH-06")
+async def test_combined_results(world: World) -> None:
+    """Each policy with a result affects the hash, whatever the top bits of both results.
+
+    One header is constant, while the other varies in each half of the hash space.
+    """
+    served = single_locality(await world.addresses(TWICE_AS_MANY), policies=(A, B))
+    await world.serve(served)
+    for still, moving in (("a", "b"), ("b", "a")):
+        held = [*itertools.chain(*world.values.halves(3))]
+        for half in world.values.halves(ENOUGH_OF_EIGHT):
+            headers = [{still: value, moving: other} for value in held for other in half]
+            calls = await world.call(headers)
+            await world.check("A42-HASH-05", calls, SeveralEndpoints(each_value_of=still))
+    calls = await world.call([{"a": a, "b": b} for a, b in world.values.pairs(ENOUGH_TO_DIFFER)])
+    await world.check("A42-HASH-06", calls, {"Envoy's formula": served.matches_ring()})
+
+
+@pytest.mark.parametrize("sent", ["a", "b"])
+@scenario("A42-HASH-07", "A42-HASH-08")
+async def test_one_header_of_two(world: World, sent: str) -> None:
+    """If one of two policies has a result, the hash is not random."""
+    served = await world.plain_ring(A, B)
+    same = await world.call([{sent: "same"}] * ENOUGH_TO_DIFFER)
+    varied = await world.call([{sent: value} for value in world.values.some(ENOUGH_TO_DIFFER)])
+    await world.check("A42-HASH-07", same, OneEndpoint())
+    await world.check("A42-HASH-07", varied, SeveralEndpoints())
+    await world.check("A42-HASH-08", varied, {"leaves no trace": served.matches_ring()})
+
+
+@pytest.mark.parametrize(
+    ("clause", "policies", "headers"),
+    [
+        case("no-policies", "A42-HASH-11", (), {SESSION: "same"}),
+        case("no-result-of-several", "A42-HASH-09", (A, TERMINAL_B, C), {"other": "same"}),
+        case("header-not-sent", "A42-HDR-03", BY_SESSION, {"other": "same"}),
+    ],
+)
+@scenario("A42-HASH-10", "A42-HASH-12")
+async def test_random_hash(
+    world: World, clause: str, policies: tuple[HeaderPolicy, ...], headers: dict[str, str]
+) -> None:
+    """If no policy has a result, the client uses a random hash for each request."""
+    served = single_locality(await world.addresses(4), policies=policies)
+    await world.serve(served)
+    calls = await world.call([headers] * ENOUGH_TO_SPREAD)
+    await world.check(clause, calls, served.all_endpoints_serve())
+    await world.check("A42-HASH-10", calls, SeveralEndpoints())
+    await world.check("A42-HASH-12", calls, {"even": served.random_over_ring()})
+
+
+@scenario("A42-HASH-13")
+async def test_terminal_with_result(world: World) -> None:
+    """A terminal policy with a result ends the list."""
+    await world.plain_ring(TERMINAL_A, B)
+    await world.check("A42-HASH-13", await varying(world, "a", b="same"), SeveralEndpoints())
+    await world.check("A42-HASH-13", await varying(world, "b", a="same"), OneEndpoint())
+
+
+@scenario("A42-HASH-02", "A42-HASH-14")
+async def test_terminal_with_result_after_others(world: World) -> None:
+    """The client combines the result of a terminal policy with the results before it."""
+    await world.plain_ring(A, TERMINAL_B, C)
+    first = await varying(world, "a", b="same", c="same")
+    second = await varying(world, "b", a="same", c="same")
+    third = await varying(world, "c", a="same", b="same")
+    for clause in ("A42-HASH-02", "A42-HASH-14"):
+        await world.check(clause, first, SeveralEndpoints())
+        await world.check(clause, second, SeveralEndpoints())
+        await world.check(clause, third, OneEndpoint())
+
+
+@scenario("A42-HASH-13")
+async def test_terminal_on_the_channel_id(world: World) -> None:
+    """A terminal channel id policy ends the list."""
+    world.checks.require("A42-CHAN-01")
+    await world.plain_ring(TERMINAL_CHANNEL, A)
+    await world.check("A42-HASH-13", await varying(world, "a"), OneEndpoint())
+
+
+@scenario("A42-HASH-14")
+async def test_terminal_on_the_channel_id_after_others(world: World) -> None:
+    """The client combines a terminal channel id with the results before it."""
+    await world.plain_ring(A, TERMINAL_CHANNEL, C)
+    await world.check("A42-HASH-14", await varying(world, "a", c="same"), SeveralEndpoints())
+    await world.check("A42-HASH-14", await varying(world, "c", a="same"), OneEndpoint())
+
+
+@scenario("A42-HASH-15")
+async def test_terminal_without_result(world: World) -> None:
+    """A terminal policy without a result does not end the list if there is no hash yet."""
+    await world.plain_ring(TERMINAL_A, B)
+    same = await world.call([{"b": "same"}] * ENOUGH_TO_DIFFER)
+    await world.check("A42-HASH-15", same, OneEndpoint())
+    await world.check("A42-HASH-15", await varying(world, "b"), SeveralEndpoints())
+
+
+@scenario("A42-HASH-16")
+async def test_terminal_without_result_after_others(world: World) -> None:
+    """A terminal policy without a result ends the list if there is a hash (A42; not A42-2021)."""
+    await world.plain_ring(A, TERMINAL_B, C)
+    calls = await varying(world, "c", a="same")
+    await world.check("A42-HASH-16", calls, {"A42-2021": SeveralEndpoints(), "A42": OneEndpoint()})
+
+
+@scenario("A42-HASH-17")
+async def test_terminal_on_unsupported_type(world: World) -> None:
+    """A terminal policy of an unsupported type ends the list or not."""
+    await world.plain_ring(A, UnsupportedPolicy("cookie", terminal=True), C)
+    calls = await varying(world, "c", a="same")
+    await world.check(
+        "A42-HASH-17", calls, {"ends the list": OneEndpoint(), "is ignored": SeveralEndpoints()}
+    )
+
+
+@scenario("A42-HASH-18")
+async def test_route_update(world: World) -> None:
+    """After an update of the route, the client hashes by the new policies."""
+    served = await world.plain_ring(A)
+    headers = [{"a": "same", "b": value} for value in world.values.some(ENOUGH_TO_DIFFER)]
+    await world.require_served(headers)
+    changed = served.with_hash_policies(B)
+    await world.serve(changed)
+    calls = await world.eventually(changed.matches_ring(), lambda: world.call(headers))
+    await world.check("A42-HASH-18", calls, changed.matches_ring())
+
+
+@scenario("A42-HASH-19")
+async def test_round_robin_does_not_hash(world: World) -> None:
+    """ROUND_ROBIN ignores hash policies."""
+    served = single_locality(await world.addresses(TURNS), policy=RoundRobin())
+    await world.serve(served)
+    await world.check_rotation("A42-HASH-19", served)
+
+
+@pytest.mark.parametrize(
+    ("clause", "kind"),
+    [
+        case("unknown", "A42-KIND-01", "unset"),
+        case("cookie", "A42-KIND-02", "cookie"),
+        case("connection-properties", "A42-KIND-03", "connection_properties"),
+        case("query-parameter", "A42-KIND-04", "query_parameter"),
+        case("filter-state", "A42-KIND-05", "filter_state"),
+    ],
+)
+async def test_unsupported_types(world: World, clause: str, kind: UnsupportedKind) -> None:
+    """The client accepts a policy of an unsupported type, and treats it as without a result.
+
+    Requests are equal: they are spread if the policy is alone, and stay together with a header
+    policy.
+    """
+    served = await world.plain_ring()
+    await world.require_served(world.sessions(1))
+    alone = served.with_hash_policies(UnsupportedPolicy(kind))
+    answer = await world.control.offer(Kind.ROUTE, alone.route_configuration())
+    taken = {"A42": AckedOrNacked(acked=True), "envoy": AckedOrNacked(acked=kind != "unset")}
+    await world.check(clause, answer, taken)
+    if not answer.acked:
+        return
+    cookie = {"cookie": f"{SESSION}=same"}
+    rounds = [[{SESSION: "same", **cookie}] * ENOUGH_TO_SPREAD]
+    counts = kind in {"cookie", "connection_properties"}
+    if counts:  # Envoy supports this policy; it alone determines the hash there.
+        rounds.append([{SESSION: value, **cookie} for value in world.values.some(ENOUGH_TO_SPREAD)])
+    by = {
+        "A42": alone.all_endpoints_serve(),
+        "envoy": OneEndpoint() if counts else alone.all_endpoints_serve(),
+    }
+    for headers in rounds:
+        calls = await world.eventually(world.checks.own(clause, by), partial(world.call, headers))
+        await world.check(clause, calls, by)
+    await world.serve(served.with_hash_policies(UnsupportedPolicy(kind), *BY_SESSION))
+    headers = rounds[0][:ENOUGH_TO_DIFFER]
+    same = await world.eventually(OneEndpoint(), lambda: world.call(headers))
+    await world.check(clause, same, {"A42": OneEndpoint(), "envoy": OneEndpoint()})
+    several = {"A42": SeveralEndpoints(), "envoy": SeveralEndpoints()}
+    await world.check(clause, await varying(world, SESSION), several)

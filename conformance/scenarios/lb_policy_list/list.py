@@ -1,0 +1,153 @@
+"""A52, xDS LB Policy Registry: the policy of a list that a client uses, and invalid lists."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from conformance.judging.declaration import scenario
+from conformance.scenarios.helpers.live_clusters import AFTERWARDS, UNCHANGED, LiveCluster
+from conformance.scenarios.helpers.live_policies import LivePolicy
+from conformance.world import World
+from conformance.xds_config.policies import Policy, RingHash, RoundRobin
+from conformance.xds_config.policy_lists import (
+    NO_CONFIG,
+    NO_EXTENSION,
+    RING_HASH,
+    entry,
+    in_localities,
+    policies,
+    ring_hash,
+    round_robin,
+    struct,
+    unknown,
+)
+from conformance.xds_config.variants import TYPE, ClusterVariant, given_bytes
+
+NO_MESSAGE = r"\377\377"
+"""Bytes that are no valid start of a message."""
+
+
+MURMUR = ring_hash(function="hash_function: MURMUR_HASH_2")
+
+
+GARBAGE = entry(given_bytes(f"{TYPE}/{RING_HASH}", NO_MESSAGE))
+
+
+BAD = (MURMUR, GARBAGE)
+
+
+RING, TURNS = ring_hash(), round_robin()
+
+
+UNKNOWN = unknown()
+
+
+NOBODYS = struct("xdspec.NobodyHasThisPolicy", {})
+
+
+NAMED_AS_A_MESSAGE = struct(RING_HASH, {})
+"""A TypedStruct with a name that is no policy of the client's registry."""
+
+
+NAMED_AS_IN_CONFIGS = entry(given_bytes(f"{TYPE}/round_robin"))
+"""An entry whose type is neither TypedStruct nor any other message."""
+
+
+NOTHING_KNOWN = in_localities(UNKNOWN, UNKNOWN)
+
+
+NO_LIST = (in_localities(given=False), in_localities())
+
+
+AS_RING, IN_TURN = RingHash(), RoundRobin()
+
+
+# The entries of a list, and the policy that they select: in each row another than before.
+USED: Sequence[tuple[str, Policy, Sequence[str]]] = (
+    ("A52-LIST-01", AS_RING, (RING, TURNS)),
+    ("A52-LIST-01", IN_TURN, (TURNS, RING)),
+    ("A52-LIST-02", AS_RING, (UNKNOWN, RING)),
+    ("A52-LIST-02", IN_TURN, (UNKNOWN, UNKNOWN, UNKNOWN, TURNS, RING)),
+    ("A52-LIST-07", AS_RING, (RING, MURMUR)),
+    ("A52-LIST-02", IN_TURN, (in_localities(UNKNOWN, TURNS, RING), RING)),
+    ("A52-LIST-02", AS_RING, (NAMED_AS_IN_CONFIGS, RING, TURNS)),
+    ("A52-LIST-02", IN_TURN, (NOBODYS, NAMED_AS_A_MESSAGE, TURNS, RING)),
+    ("A52-LIST-07", AS_RING, (RING, GARBAGE, NO_EXTENSION, entry(NO_CONFIG))),
+    ("A52-LIST-07", IN_TURN, (TURNS, NOTHING_KNOWN, *NO_LIST)),
+    ("A52-LIST-11", AS_RING, (ring_hash(name="round_robin"), TURNS)),
+    ("A52-LIST-11", IN_TURN, (round_robin(name="envoy.load_balancing_policies.ring_hash"), RING)),
+    ("A52-LIST-11", AS_RING, (ring_hash(name=""), TURNS)),
+    ("A52-LIST-07", IN_TURN, (TURNS, *(MURMUR,) * 100)),
+)
+
+
+@scenario(*dict.fromkeys(clause for clause, *_ in USED), seconds=2)
+async def test_used_policy(world: World) -> None:
+    """The client uses the first supported policy of the list, and ignores the entries after it."""
+    live = await LivePolicy.begin(world)
+    for clause, as_if, entries in USED:
+        await live.taken(ClusterVariant(clause, policies(*entries)), as_if)
+
+
+SIZES = (
+    ("minRingSize", "many"),
+    ("minRingSize", {"a": 1}),
+    ("maxRingSize", -1),
+)
+
+
+REFUSED = (
+    *(
+        ClusterVariant("A52-LIST-03", policies(*several))
+        for several in ((UNKNOWN,), (UNKNOWN,) * 5)
+    ),
+    *(ClusterVariant("A52-LIST-04", policies(policy)) for policy in BAD),
+    *(ClusterVariant("A52-LIST-05", policies(policy, TURNS)) for policy in BAD),
+    *(
+        ClusterVariant("A52-LIST-06", policies(*entries))
+        for entries in ((NOTHING_KNOWN,), (NOTHING_KNOWN, TURNS))
+    ),
+    ClusterVariant("A52-LIST-08", policies()),
+    *(
+        ClusterVariant("A52-LIST-09", policies(policy))
+        for policy in (NO_EXTENSION, entry(NO_CONFIG))
+    ),
+    *(
+        ClusterVariant("A52-LIST-12", policies(policy, *more))
+        for policy in NO_LIST
+        for more in ((), (TURNS,))
+    ),
+    *(
+        ClusterVariant("A52-LIST-13", policies(struct("ring_hash_experimental", {field: value})))
+        for field, value in SIZES
+    ),
+)
+
+
+def claims(odds: Sequence[ClusterVariant]) -> Any:
+    """Return the clauses of a table, each once."""
+    return tuple(dict.fromkeys(variant.clause for variant in odds))
+
+
+@scenario(*claims(REFUSED), AFTERWARDS, UNCHANGED, seconds=2)
+async def test_rejected_lists(world: World) -> None:
+    """The client rejects a list without a supported policy, or with one that it cannot convert."""
+    live = await LiveCluster.begin(world, "EDS")
+    await live.refused_all(REFUSED)
+
+
+@scenario("A52-LIST-10", AFTERWARDS)
+@pytest.mark.parametrize(
+    "first",
+    [
+        pytest.param(NO_EXTENSION, id="no-extension"),
+        pytest.param(entry(NO_CONFIG), id="no-config"),
+    ],
+)
+async def test_entry_without_a_config(world: World, first: str) -> None:
+    """An entry without typed_extension_config or typed_config is skipped, or is an error."""
+    live = await LiveCluster.begin(world, "EDS")
+    await live.left_open(
+        ClusterVariant("A52-LIST-10", policies(first, TURNS)), "passed over", used=True
+    )

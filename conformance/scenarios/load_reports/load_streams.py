@@ -1,0 +1,455 @@
+"""LRS (required by A27): load streams, the clusters that the server names, and reports."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+
+import grpc
+import pytest
+from msgspec.structs import replace
+
+from conformance import timing
+from conformance.judging.aborts import PreconditionTimeout, Unsupported
+from conformance.judging.declaration import scenario
+from conformance.judging.expectations import (
+    Duration,
+    EachServesSome,
+    FirstRequestHasNode,
+    IssuedReported,
+    LoadMatches,
+    LoadStreamsStarted,
+    NoEndpointLoad,
+    OneEndpoint,
+    OnlyTheseReported,
+    RequestsInProgress,
+    fits,
+)
+from conformance.judging.observations import LoadReports, Loads
+from conformance.scenarios.helpers.circuit_breaking import (
+    KEPT_OPEN,
+    end,
+    kept_open,
+    limited,
+    routed,
+)
+from conformance.scenarios.helpers.load_reports import (
+    apart,
+    balanced,
+    loads,
+    reported,
+    two_clusters,
+)
+from conformance.scenarios.helpers.load_streams import (
+    accept_streams,
+    ask,
+    ending,
+    load_reports,
+    load_stream,
+    lose_stream,
+    newest_report,
+    next_reports,
+    stream_accepted,
+)
+from conformance.spec.oracles.load import due
+from conformance.spec.oracles.statistics import draws_to_meet_all
+from conformance.world import EMPTY, World, waits
+from conformance.xds_config.bootstrap import NODE
+from conformance.xds_config.config import XdsConfig
+from conformance.xds_config.policies import RoundRobin
+from conformance.xds_config.routes import CLUSTER, CLUSTER_HEADER, SESSION
+from fake_control_plane import OF_ALL, LoadRequest
+
+BETWEEN = 2
+"""Number of intervals between reports that the check measures."""
+
+
+DAY = 86_400
+
+
+BEYOND_32_BITS = 4_294_968
+"""Seconds. In milliseconds it is 704 more than an unsigned number of 32 bits can hold."""
+
+
+ENOUGH_SHORT = 20
+"""Short calls at REPORT_PACE; they last longer than BETWEEN + 1 intervals."""
+
+
+def reporting(served: XdsConfig, *names: str) -> XdsConfig:
+    """Return the config with lrs_server in these clusters only."""
+    clusters = (replace(cluster, is_reported=cluster.name in names) for cluster in served.clusters)
+    return replace(served, clusters=tuple(clusters))
+
+
+@scenario(
+    "A27-LRS-01",
+    "A27-LRS-03",
+    "A27-LRS-05",
+    "A27-LRS-06",
+    seconds=3.5,
+    waits=True,
+)
+async def test_requested_clusters(world: World) -> None:
+    """The client reports exactly the clusters that the server names, also when the list changes.
+
+    The requests to the cluster that left the list come only once a report follows the new list.
+    """
+    served = await two_clusters(world, is_other_reported=True)
+    await world.serve(served)
+    ask(world, "other")
+    early = await world.require_served(world.sessions(20))
+    await world.require_served(world.sessions(10), path=EMPTY)
+    first = balanced(reporting(served, "other"))
+    await world.check("A27-LRS-03", await reported(world, first), first)
+    begun = load_reports(world)
+    await world.check("A27-LRS-01", begun, FirstRequestHasNode(node=NODE, load=False))
+    mark = world.control.mark
+    ask(world, CLUSTER)
+    middle = await world.require_served(world.sessions(5))
+    heeded = await next_reports(world, 1, since=mark, of=CLUSTER)
+    mark = world.control.mark
+    await world.require_served(world.sessions(5), path=EMPTY)
+    late = await world.require_served(world.sessions(10))
+    await next_reports(world, 1, since=mark)
+    await world.check("A27-LRS-05", load_reports(world, since=mark), OnlyTheseReported((CLUSTER,)))
+    made = len(early) + len(middle) + len(late)
+    choices = {
+        "told later": IssuedReported({CLUSTER: (made, made)}),
+        "not told": IssuedReported({CLUSTER: (len(late), made - len(early))}),
+    }
+    seen = await reported(world, *choices.values()) if heeded else loads(world, choices["not told"])
+    await world.check("A27-LRS-06", seen, choices)
+
+
+@scenario("A27-LRS-02", seconds=1.5, waits=True)
+async def test_send_all_clusters(world: World) -> None:
+    """A client that announces the feature reports all clusters if send_all_clusters is set.
+
+    The control plane names the clusters for a client that does not announce it.
+    """
+    served = await two_clusters(world, is_other_reported=True)
+    await world.serve(served)
+    await world.require_served(world.sessions(20))
+    await world.require_served(world.sessions(10), path=EMPTY)
+    expected = balanced(served)
+    seen = await reported(world, expected)
+    told = load_reports(world).reports
+    if told and OF_ALL not in told[0].features:
+        raise Unsupported(f"its node does not announce the feature {OF_ALL}")
+    await world.check("A27-LRS-02", seen, expected)
+
+
+@scenario("A27-LRS-04", "A27-LRS-18", seconds=1.5, waits=True)
+async def test_unknown_cluster(world: World) -> None:
+    """The client reports a cluster that the server names next to an unknown one."""
+    served = apart(await world.endpoints(3))
+    await world.serve(served)
+    ask(world, "an unknown cluster", CLUSTER)
+    await world.require_served(world.sessions(20))
+    expected = balanced(served)
+    await world.check("A27-LRS-04", await reported(world, expected), expected)
+    await world.check("A27-LRS-18", load_reports(world), NoEndpointLoad())
+
+
+MANY_REQUESTS = 1_000
+"""More requests than this scenario makes."""
+
+
+LONG, SHORT, PAST = "long", "short", "past"
+"""A cluster with open calls, one with new calls all the time, and one whose calls have ended."""
+
+
+@scenario(
+    "A27-LRS-07",
+    "A27-LRS-08",
+    "A27-LRS-09",
+    "A27-LRS-10",
+    "A27-LRS-11",
+    "A27-LRS-16",
+    "A27-LRS-20",
+    needs=("cancel",),
+    seconds=12,
+    waits=True,
+)
+async def test_requests_in_progress(world: World) -> None:
+    """Reports keep their interval, and count long, expired and cancelled calls once each.
+
+    Short calls to another cluster give each report some load.
+    """
+    served = routed(*[limited(name, await world.endpoints(2)) for name in (PAST, SHORT, LONG)])
+    await world.serve(served)
+    for name in (PAST, SHORT, LONG):
+        await world.require_served([{CLUSTER_HEADER: name}] * 10)
+    long = await kept_open(world, 6, to=LONG)
+    expected = balanced(served)
+    seen = await reported(world, expected)
+    exactly = issued_by(seen, expected, PAST, SHORT, LONG)
+    await world.check("A27-LRS-20", seen, exactly)
+    mark = world.control.mark
+    ask(world, interval=timing.LONGER_REPORTS)
+    short = await world.start([{CLUSTER_HEADER: SHORT}] * ENOUGH_SHORT, pace=timing.REPORT_PACE)
+    told = await next_reports(world, BETWEEN + 1, since=mark)
+    await check_times(world, told)
+    holds = in_progress(seen, expected, LONG)
+    await world.check("A27-LRS-09", load_reports(world, only=told), holds)
+    choices = {"left out": OnlyTheseReported(()), "zeros": OnlyTheseReported((PAST,))}
+    await world.check("A27-LRS-16", load_reports(world, only=told, of=PAST), choices)
+    await short.over()
+    ask(world)
+    await world.call([{CLUSTER_HEADER: LONG, **KEPT_OPEN}] * 5, deadline=timing.HELD)
+    lossy = balanced(served, lossy=True)
+    await world.check("A27-LRS-11", await reported(world, lossy), lossy)
+    cancelled = await kept_open(world, 5, to=LONG)
+    await cancelled.cancel()
+    await cancelled.over()
+    either = balanced(served, lossy=True, ends_alike=True)
+    await world.check("A27-LRS-10", await reported(world, either), either)
+    await end(world)
+    await long.over()
+
+
+@scenario("A27-LRS-08", seconds=1.5, waits=True)
+async def test_first_report(world: World) -> None:
+    """No load was collected before the scenario began: the cluster was unknown then."""
+    await world.serve(apart(await world.endpoints(3)))
+    await world.require_served(world.sessions(20))
+    told = await next_reports(world, 1, since=0, of=CLUSTER)
+    if not told:
+        raise PreconditionTimeout("no load was reported, though requests were made")
+    began, until = "the scenario's begin", "the first load report"
+    took = world.clock.elapsed(began, 0.0, until, world.clock.at(told[0].at))
+    covered = sum(of.interval for of in told[0].clusters if of.cluster == CLUSTER)
+    said = replace(took, until=f"{until}, as it tells", seconds=covered)
+    at_most = Duration(most=took.seconds + timing.REPORT_JITTER, allowance=timing.BELIEVED)
+    await world.check("A27-LRS-08", said, at_most)
+
+
+@scenario("A27-LRS-07", seconds=4, waits=True)
+@pytest.mark.parametrize(
+    "interval", [pytest.param(30 * DAY, id="signed"), pytest.param(BEYOND_32_BITS, id="unsigned")]
+)
+async def test_long_interval(world: World, interval: float) -> None:
+    """In milliseconds the interval needs more than 31 bits, or more than 32 bits."""
+    members = await world.endpoints(3)
+    ask(world, interval=interval)
+    await world.serve(apart(members))
+    await load_stream(world)
+    for _ in range(BETWEEN + 1):
+        await world.require_served(world.sessions(20))
+        why = "the connections stay"
+        await world.attempts.quiet_from_now(*members, why=why, seconds=timing.MOMENTS)
+    await world.check("A27-LRS-07", load_reports(world), OnlyTheseReported(()))
+
+
+async def check_times(world: World, told: Sequence[LoadRequest]) -> None:
+    """Check that reports keep the server's interval, and state the time that they cover.
+
+    Raises:
+        PreconditionTimeout: there are too few reports.
+    """
+    if len(told) <= BETWEEN:
+        raise PreconditionTimeout(
+            f"only {len(told)} of {BETWEEN + 1} load reports came, though there was load"
+        )
+    first, last = told[0], told[-1]
+    lag = BETWEEN * timing.REPORT_JITTER
+    began, ended = map(world.clock.at, (first.at, last.at))
+    took = world.clock.elapsed("a load report", began, f"the {BETWEEN} after it", ended)
+    asked = BETWEEN * timing.LONGER_REPORTS
+    most = asked + timing.REPORTED
+    keeps = Duration(least=asked - lag, most=most, allowance=timing.BELIEVED)
+    await world.check("A27-LRS-07", took, keeps)
+    covered = sum(
+        of.interval for report in told[1:] for of in report.clusters if of.cluster == SHORT
+    )
+    said = replace(took, until=f"the {BETWEEN} after it, by their intervals", seconds=covered)
+    took_about = Duration(
+        least=took.seconds - lag, most=took.seconds + lag, allowance=timing.BELIEVED
+    )
+    await world.check("A27-LRS-08", said, took_about)
+
+
+@scenario("A27-LRS-09", "A27-LRS-17", "A27-LRS-21", seconds=4, waits=True)
+async def test_removed_clusters(world: World) -> None:
+    """The client reports open requests to a removed cluster or locality until they end.
+
+    First the route leaves a cluster, then a locality leaves the list of the next cluster. After
+    that there are no new calls: grpc-go counts a call twice if it picks an endpoint that was just
+    removed and then picks again, which is not the subject here.
+    """
+    before = apart(await world.endpoints(2), PLACES)
+    following = replace(apart(await world.endpoints(2), PLACES).get_cluster(), name="next")
+    following = replace(following.known_as("next-service"), policy=RoundRobin())
+    after = XdsConfig(clusters=(following,), routes=(replace(before.routes[-1], cluster="next"),))
+    expected = balanced(replace(after, clusters=(*before.clusters, *after.clusters)))
+    await world.serve(before)
+    await world.require_served(world.sessions(20))
+    first = await kept_open(world, 5)
+    await world.serve(after)
+    every, make_calls = (
+        EachServesSome(following.addresses()),
+        partial(world.call, world.sessions(10)),
+    )
+    await world.rounds.require(every, make_calls, why="the route leads to this cluster")
+    second = await kept_open(world, ENOUGH_OPEN)
+    await check_open(world, expected, "next", at=CLUSTER)
+    left = after.with_localities(*following.localities[:1])
+    await world.serve(left)
+    await world.attempts.quiet_from_now(why="the client has applied the update by then")
+    mark = world.control.mark
+    told = load_reports(world, only=await next_reports(world, 1, since=mark))
+    holds = in_progress(loads(world, expected), expected, "next")
+    await world.check("A27-LRS-09", told, holds)
+    await end(world)
+    await first.over()
+    await second.over()
+    await world.check("A27-LRS-21", await reported(world, expected), expected)
+    await world.check("A27-LRS-17", load_reports(world), LoadStreamsStarted(1))
+
+
+PLACES = ("one", "two")
+
+
+ENOUGH_OPEN = draws_to_meet_all([1 / len(PLACES)] * len(PLACES))
+"""Number of open calls at which each locality has some."""
+
+
+async def check_open(world: World, wanted: LoadMatches, used: str, *, at: str) -> None:
+    """Make one more call, and check that its report has the requests in progress at a cluster."""
+    await world.require_served(world.sessions(1))
+    seen = loads(world, wanted)
+    await reported(world, issued_by(seen, wanted, used))
+    holds = in_progress(seen, wanted, at)
+    await world.check("A27-LRS-09", newest_report(world), holds)
+
+
+def issued_by(seen: Loads, wanted: LoadMatches, *clusters: str) -> IssuedReported:
+    """Expect a report of all requests that the backends of these clusters received."""
+    issued = dict.fromkeys(clusters, 0)
+    for place, load in due(seen.received, wanted.places).items():
+        if place.cluster in issued:
+            issued[place.cluster] += load.issued
+    return IssuedReported({name: (each, each) for name, each in issued.items()})
+
+
+def in_progress(seen: Loads, wanted: LoadMatches, cluster: str) -> RequestsInProgress:
+    """Expect a report of the requests in progress at this cluster, as its backends count them."""
+    counted = due(seen.received, wanted.places)
+    gauges = {place: load.in_progress for place, load in counted.items() if load.in_progress}
+    return RequestsInProgress(
+        cluster=cluster,
+        in_progress=tuple(each for each in gauges.items() if each[0].cluster == cluster),
+    )
+
+
+@scenario("A27-LRS-12", "A27-LRS-13", "A27-LRS-23", seconds=3.5, waits=True)
+async def test_lrs_server_added_and_removed(world: World) -> None:
+    """The client reports a cluster while it has an lrs_server, and not before or after.
+
+    When the cluster loses its lrs_server, another cluster has one, so that there are reports.
+    """
+    both = await two_clusters(world, is_other_reported=True)
+    alone = replace(both, clusters=(both.get_cluster(),), routes=both.routes[-1:])
+    await world.serve(reporting(alone))
+    await world.require_served(world.sessions(20))
+    await world.attempts.quiet_from_now(why="the cluster has no lrs_server")
+    await world.check("A27-LRS-12", load_reports(world), LoadStreamsStarted(0))
+    await world.serve(alone)
+    await load_stream(world)
+    some = IssuedReported({CLUSTER: (1, MANY_REQUESTS)})
+
+    async def told() -> Loads:
+        await world.require_served(world.sessions(5))
+        return await reported(world, some)
+
+    seen = await waits.until(told, partial(fits, some), within=timing.APPLY)
+    await world.check("A27-LRS-13", seen.seen, some)
+    await world.serve(reporting(both, "other"))
+
+    async def one_report() -> LoadReports:
+        mark = world.control.mark
+        await world.require_served(world.sessions(5))
+        await world.require_served(world.sessions(5), path=EMPTY)
+        return load_reports(world, only=await next_reports(world, 1, since=mark, of="other"))
+
+    other = OnlyTheseReported(("other",))
+    seen = await waits.until(one_report, partial(fits, other), within=timing.APPLY)
+    await world.check("A27-LRS-23", seen.seen, other)
+
+
+async def stopped(world: World) -> None:
+    """Stop the control plane, and start it again."""
+    await world.control.stop()
+    await world.control.resume()
+
+
+Way = Callable[[World], Callable[[], Awaitable[None]]]
+
+
+ENDS: dict[str, Way] = {
+    "ok": lambda world: ending(world, grpc.StatusCode.OK),
+    "unavailable": lambda world: ending(world, grpc.StatusCode.UNAVAILABLE),
+    "control-plane": lambda world: lambda: stopped(world),
+}
+
+
+@scenario("A27-LRS-01", "A27-LRS-14", "A27-LRS-15", "A27-LRS-22", seconds=5, waits=True)
+@pytest.mark.parametrize("way", ENDS.values(), ids=ENDS)
+async def test_stream_ends(world: World, way: Way) -> None:
+    """If a load stream ends, the client starts another one and reports the load from in between.
+
+    The client reports all load before the stream ends, because the text leaves open whether a
+    report in transit is lost. The control plane accepts streams again before there are calls: a
+    client may report load in its first request, and would lose it on a refused stream.
+    """
+    served = apart(await world.endpoints(3))
+    await world.serve(served)
+    await world.require_served(world.sessions(20))
+    expected = balanced(served)
+    await world.check("A27-LRS-15", await reported(world, expected), expected)
+    mark = world.control.mark
+    await lose_stream(world, way(world))
+    accept_streams(world)
+    await world.require_served(world.sessions(30))
+    await stream_accepted(world, since=mark)
+    told = await next_reports(world, 1, since=mark)
+    await world.check("A27-LRS-14", load_reports(world, only=told), OnlyTheseReported((CLUSTER,)))
+    begun = load_reports(world, since=mark)
+    await world.check("A27-LRS-01", begun, FirstRequestHasNode(node=NODE))
+    choices = {
+        "asked anew": FirstRequestHasNode(node=NODE, load=False),
+        "goes on": FirstRequestHasNode(node=NODE, load=True),
+    }
+    await world.check("A27-LRS-22", begun, choices)
+    await world.check("A27-LRS-15", await reported(world, expected), expected)
+
+
+@scenario("A27-LRS-24", seconds=2, waits=True)
+async def test_changed_cluster(world: World) -> None:
+    """An update of a Cluster that keeps its lrs_server does not affect the load stream.
+
+    Requests show which update is in use: under a ring a session stays at one endpoint. The sums of
+    the reports are not checked: grpc-go counts a request twice that picks again while the policy
+    changes.
+    """
+    ring = apart(await world.endpoints(3))
+    turns, wanted = ring.with_policy(RoundRobin()), balanced(ring)
+    session = [{SESSION: "same"}] * 24
+    every = EachServesSome(ring.addresses())
+    for served, expected in ((ring, OneEndpoint()), (turns, every), (ring, OneEndpoint())):
+        await world.serve(served)
+        make_calls = partial(world.call, session, concurrency=1)
+        await world.rounds.require(expected, make_calls, why="an update set this policy")
+        await reported(world, wanted)
+    await world.check("A27-LRS-24", load_reports(world), LoadStreamsStarted(1))
+
+
+@scenario("A27-LRS-19", needs=("channels",), seconds=1.5, waits=True)
+async def test_two_channels(world: World) -> None:
+    """Two channels of a process to one target share a load stream, or have one each."""
+    served = apart(await world.endpoints(3))
+    await world.serve(served)
+    other = await world.channels.open()
+    await world.require_served(world.sessions(20))
+    await world.require_served(world.sessions(20), channel=other)
+    await reported(world, balanced(served))
+    choices = {"one": LoadStreamsStarted(1), "one each": LoadStreamsStarted(2)}
+    await world.check("A27-LRS-19", load_reports(world), choices)

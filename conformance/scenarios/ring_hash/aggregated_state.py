@@ -1,0 +1,226 @@
+"""A42, Aggregated Connectivity State: the six rules, seen by failover or the channel's state."""
+
+from itertools import dropwhile
+
+import pytest
+
+from conformance import timing
+from conformance.judging.declaration import scenario
+from conformance.judging.expectations import (
+    AllServedBy,
+    EndsInState,
+    EndsWith,
+    NeverInState,
+    NoAttempts,
+)
+from conformance.judging.observations import States
+from conformance.scenarios.helpers.localities import endpoints, ranked, tier
+from conformance.scenarios.helpers.ring_order import ring_order, serve_before_requests
+from conformance.spec.oracles.aggregated_state import aggregated_state
+from conformance.spec.oracles.picker import State
+from conformance.world import World
+from conformance.xds_config.config import one_cluster
+from conformance.xds_config.endpoints import Endpoint, Locality
+from conformance.xds_config.policies import RingHash
+from test_servers import Close, Hold, Serve, Stall
+
+WAITS = EndsWith(status="DEADLINE_EXCEEDED")
+
+
+UNASKED = "the channel has endpoints and no request"
+
+
+def reports(*endpoints: State) -> EndsInState:
+    """Expect that the channel reaches the aggregated state of these endpoints."""
+    return EndsInState((aggregated_state(endpoints),))
+
+
+def once_not_idle(seen: States) -> States:
+    """Return the states after the first IDLE, which a client may report late or twice."""
+    return States(tuple(dropwhile(lambda state: state.state == "IDLE", seen.states)))
+
+
+@scenario("A42-AGG-01", needs=("watch",))
+async def test_one_ready(world: World) -> None:
+    """If one endpoint is READY, the policy reports READY."""
+    order = await ring_order(world, 3)
+    watched = await world.states.watch()
+    await order.arrange("READY", "IDLE", "IDLE")
+    states = await world.states.until(watched, "READY")
+    await world.check("A42-AGG-01", states, reports("READY", "IDLE", "IDLE"))
+
+
+@scenario("A42-AGG-02")
+async def test_two_failed_of_five(world: World) -> None:
+    """If two endpoints have failed and none is READY, the policy reports TRANSIENT_FAILURE.
+
+    Two of five are less than half.
+    """
+    lower = await endpoints(world, Serve())
+    order = await ring_order(world, 5, tier(1, lower))
+    await order.set_modes(Close(), Close(), *[Stall()] * 3)
+    calls = await world.call([order.request], deadline=timing.FAR_FROM_FAILOVER)
+    await world.check("A42-AGG-02", calls, AllServedBy((lower[0].address,)))
+
+
+@scenario("A42-AGG-03", "A42-AGG-09", needs=("watch",))
+async def test_one_connecting(world: World) -> None:
+    """If one endpoint is CONNECTING and the others are IDLE, the policy reports CONNECTING."""
+    order = await ring_order(world, 3)
+    await order[0].set_mode(Stall())
+    watched = await world.states.watch()
+    await order.make_connecting(order[0])
+    await world.states.require(watched, "CONNECTING", why="a connection is being tried")
+    await world.attempts.quiet_from_now(why="the attempt is held")
+    states = world.states.told(watched)
+    await world.check("A42-AGG-03", states, reports("CONNECTING", "IDLE", "IDLE"))
+    await world.check("A42-AGG-09", states, reports("CONNECTING", "IDLE", "IDLE"))
+
+
+@scenario("A42-AGG-04", needs=("watch",), seconds=1.2, waits=True)
+@pytest.mark.parametrize("count", [2, 3])
+async def test_one_failed(world: World, count: int) -> None:
+    """If one endpoint has failed and the others are IDLE, the policy reports CONNECTING.
+
+    The row with two endpoints has half of them failed.
+    """
+    lower = await endpoints(world, Serve())
+    order = await ring_order(world, count, tier(1, lower), unasked=True)
+    await order.set_modes(Close(), *[Stall()] * (count - 1))
+    watched = await world.states.watch()
+    await world.states.require(watched, "IDLE", why=UNASKED)
+    told = len(watched.states)
+    waiting = await world.start([order.request], deadline=timing.SEVERAL_MOMENTS)
+    await world.attempts.require_count(order[0], why="a request picked it")
+    await world.check("A42-AGG-04", await waiting.over(), WAITS)
+    states = once_not_idle(await world.states.until(watched, "CONNECTING", since=told))
+    await world.check("A42-AGG-04", states, NeverInState(("IDLE", "TRANSIENT_FAILURE")))
+    await world.check("A42-AGG-04", states, reports("TRANSIENT_FAILURE", "CONNECTING", "IDLE"))
+
+
+@scenario("A42-AGG-05", needs=("watch",))
+async def test_connection_lost_while_others_idle(world: World) -> None:
+    """If all endpoints are IDLE, the policy reports IDLE."""
+    order = await ring_order(world, 3)
+    watched = await world.states.watch()
+    await order.make_ready(order[0])
+    await world.states.require(watched, "READY", why="a request was served")
+    told = len(watched.states) - 1
+    await order[0].kill()
+    states = await world.states.until(watched, "IDLE", since=told)
+    await world.check("A42-AGG-05", states, reports("IDLE", "IDLE", "IDLE"))
+
+
+@scenario("A42-AGG-06")
+async def test_only_endpoint_failed(world: World) -> None:
+    """If the only endpoint has failed, the policy reports TRANSIENT_FAILURE."""
+    only, lower = await endpoints(world, Close()), await endpoints(world, Serve())
+    await serve_before_requests(world, ranked(only, lower))
+    calls = await world.call(world.sessions(1), deadline=timing.FAR_FROM_FAILOVER)
+    await world.check("A42-AGG-06", calls, AllServedBy((lower[0].address,)))
+
+
+@scenario("A42-AGG-07")
+async def test_one_ready_two_failed(world: World) -> None:
+    """If one endpoint is READY, two failed endpoints do not matter."""
+    lower = await endpoints(world, Serve())
+    order = await ring_order(world, 3, tier(1, lower))
+    await order.arrange("TRANSIENT_FAILURE", "TRANSIENT_FAILURE", "READY")
+    calls = await world.call(world.sessions(20))
+    await world.check("A42-AGG-07", calls, AllServedBy((order[2].address,)))
+
+
+@scenario("A42-AGG-08")
+async def test_two_failed_one_connecting(world: World) -> None:
+    """An endpoint that is CONNECTING does not hide two failed ones."""
+    lower = await endpoints(world, Serve())
+    order = await ring_order(world, 5, tier(1, lower), unasked=True)
+    await order.set_modes(Close(), Close(), *[Stall()] * 3)
+    await order.make_connecting(order[2])
+    calls = await world.call([order.request], deadline=timing.FAR_FROM_FAILOVER)
+    await world.check("A42-AGG-08", calls, AllServedBy((lower[0].address,)))
+
+
+@scenario("A42-AGG-10", needs=("watch",))
+async def test_no_idle_between_attempts(world: World) -> None:
+    """Between two attempts the policy does not report IDLE.
+
+    The first attempt fails only after the client reported CONNECTING, because it may not report a
+    short state.
+    """
+    order = await ring_order(world, 2, unasked=True)
+    await order.set_modes(Hold(), Hold())
+    watched = await world.states.watch()
+    await world.states.require(watched, "IDLE", why=UNASKED)
+    told = len(watched.states)
+    waiting = await world.start([order.request])
+    await world.attempts.require_count(order[0], why="a request picked it")
+    await world.states.require(watched, "CONNECTING", since=told, why="a connection is being tried")
+    await order[0].set_mode(Close())
+    await world.attempts.require_count(order[1], why="the endpoint before it failed")
+    await order[1].set_mode(Serve())
+    await waiting.over()
+    await world.states.require(watched, "READY", since=told, why="the next endpoint serves")
+    states = once_not_idle(world.states.told(watched, since=told))
+    await world.check("A42-AGG-10", states, NeverInState(("IDLE",)))
+
+
+@scenario("A42-AGG-11", needs=("watch",))
+async def test_initial_state(world: World) -> None:
+    """With new endpoints, none of which was tried, the policy reports IDLE."""
+    watched = await world.states.watch()
+    members = await endpoints(world, Serve(), Serve())
+    await serve_before_requests(world, ranked(members))
+    states = await world.states.until(watched, "IDLE", since=len(watched.states) - 1)
+    quiet = await world.attempts.quiet(*members, why="the channel has its endpoints")
+    await world.check("A42-AGG-11", states, reports("IDLE", "IDLE"))
+    await world.check("A42-AGG-11", quiet, NoAttempts())
+
+
+@scenario("A42-AGG-12", needs=("metadata",), seconds=1.2, waits=True)
+async def test_many_entries_of_one_endpoint(world: World) -> None:
+    """An endpoint with many ring entries counts once.
+
+    All calls start at once; one after another they would wait for the failover timer.
+    """
+    heavy, light, lower = await endpoints(world, Close(), Stall(), Serve())
+    uneven = Locality((Endpoint(heavy.address, 50), Endpoint(light.address, 1)))
+    served = one_cluster((uneven, tier(1, [lower])), policy=RingHash(minimum=1024))
+    await serve_before_requests(world, served)
+    await world.start(world.sessions(10))
+    await world.attempts.require_count(heavy, why="requests came")
+    calls = await world.call(world.sessions(10), deadline=timing.SEVERAL_MOMENTS)
+    await world.check("A42-AGG-12", calls, WAITS)
+
+
+@scenario("A42-AGG-13")
+async def test_no_endpoints(world: World) -> None:
+    """Without any endpoint the policy reports TRANSIENT_FAILURE."""
+    lower = await endpoints(world, Serve())
+    await serve_before_requests(world, ranked((), lower))
+    calls = await world.call(world.sessions(5), deadline=timing.FAR_FROM_FAILOVER)
+    await world.check("A42-AGG-13", calls, AllServedBy((lower[0].address,)))
+    await world.serve(ranked(()))
+    failed = EndsWith(status="UNAVAILABLE")
+    calls = await world.eventually(failed, lambda: world.call(world.sessions(5)))
+    await world.check("A42-AGG-13", calls, failed)
+
+
+@scenario("A42-AGG-14", seconds=0.6)
+async def test_failed_endpoints_removed(world: World) -> None:
+    """Only endpoints of the current list count.
+
+    The remaining endpoints were never tried, so the first priority is IDLE and in use again.
+    """
+    failed, lower = await endpoints(world, Close(), Close()), await endpoints(world, Serve())
+    fresh = await endpoints(world, Serve(), Serve())
+    await serve_before_requests(world, ranked(failed, lower))
+    await world.require_served(world.sessions(5), deadline=timing.FAR_FROM_FAILOVER)
+    await world.serve(ranked(fresh, lower))
+    unasked = await world.attempts.quiet(
+        *fresh, why="a policy in TRANSIENT_FAILURE would connect them"
+    )
+    await world.check("A42-AGG-14", unasked, NoAttempts())
+    mended = AllServedBy(tuple(endpoint.address for endpoint in fresh))
+    calls = await world.eventually(mended, lambda: world.call(world.sessions(5)))
+    await world.check("A42-AGG-14", calls, mended)

@@ -1,0 +1,367 @@
+"""A42, Aggregated Connectivity State, and A61: proactive connections of ring_hash."""
+
+import itertools
+from collections.abc import Sequence
+
+from conformance import timing
+from conformance.judging.aborts import Unsupported
+from conformance.judging.declaration import scenario
+from conformance.judging.expectations import (
+    AllServedBy,
+    AttemptCount,
+    AttemptOrder,
+    AttemptSpacing,
+    DistinctAttempts,
+    EndpointsTried,
+    EndsWith,
+)
+from conformance.scenarios.helpers.localities import endpoints, ranked, tier
+from conformance.scenarios.helpers.ring_order import LARGE, RingOrder, ring_order
+from conformance.spec.oracles.backoff import most
+from conformance.world import World
+from conformance.xds_config.endpoints import Locality
+from test_servers import BackendEndpoint as Member
+from test_servers import Close, Hold, Mode, Serve, Stall
+
+CANCEL = ("cancel",)
+
+
+GAPS = 3
+"""Number of intervals between attempts to wait for, within BACKOFFS. By gRPC's document the last
+may take 3.1 s, and all together 6.2 s."""
+
+
+ANOTHER = AttemptCount(total=1, others=True)
+"""At least one attempt at the endpoints in question."""
+
+
+MANY_LISTS = 100
+"""Number of candidate lists of five endpoints; in nearly each the four orders differ."""
+
+
+async def failed_unasked(
+    world: World, *others: Mode, count: int = 1, beside: Sequence[Locality] = ()
+) -> RingOrder:
+    """Make `count` endpoints fail after their requests have ended, so that no request picks others.
+
+    Two failed endpoints make TRANSIENT_FAILURE. By the first wording of A61 the policy need not
+    connect proactively before that.
+    """
+    met = await ring_order(world, count + len(others), *beside)
+    await met.set_modes(*[Hold()] * count, *others)
+    failed = [*met][:count]
+    for endpoint in failed:
+        await world.request_and_cancel(met.beginning_with(endpoint), endpoint)
+    for endpoint in failed:
+        await endpoint.set_mode(Close())
+    return met
+
+
+async def another_tried(world: World, met: RingOrder, then: str) -> None:
+    """With two endpoints failed, check that the client tries another one; then go to clause `then`.
+
+    A61 requires that attempt by A42-PRO-02, A42 by A42-PRO-04. The clause `then` depends on it.
+    """
+    owed = ("A42-PRO-02", "A42-PRO-04")
+    by = {"A42": AttemptCount(), "A61-2023": ANOTHER}
+    world.checks.turn_to(owed[world.checks.own("A42-PRO-02", by) is not ANOTHER])
+    others = [*met][2:]
+    await world.attempts.require(ANOTHER, *others, why="two endpoints have failed")
+    for clause in owed:
+        await world.check(clause, world.attempts.seen(*others), ANOTHER)
+    world.checks.turn_to(then)
+
+
+@scenario("A42-PRO-01")
+async def test_one_ready(world: World) -> None:
+    """While the policy reports IDLE or READY, it does not connect without a pick."""
+    met = await ring_order(world, 4)
+    await met.make_ready(met[0])
+    await world.attempts.quiet_from_now(why="one endpoint is READY and no request comes")
+    await world.check("A42-PRO-01", world.attempts.seen(), AttemptCount(least={met[0].address: 1}))
+    since = world.now
+    await met[0].kill()
+    await world.attempts.quiet_from_now(
+        why="the only connection was lost, so all endpoints are IDLE"
+    )
+    await world.check("A42-PRO-01", world.attempts.seen(since=since), AttemptCount())
+
+
+@scenario("A42-PRO-03", "A42-PRO-09", needs=CANCEL)
+async def test_first_failed(world: World) -> None:
+    """After one failure the policy connects to another endpoint, also after the request ended."""
+    met = await failed_unasked(world, Stall(), Stall())
+    attempts = await world.attempts.until(ANOTHER, met[1], met[2])
+    await world.check("A42-PRO-03", attempts, ANOTHER)
+    await world.check("A42-PRO-09", attempts, ANOTHER)
+
+
+@scenario("A42-PRO-09", seconds=1.2, waits=True)
+async def test_deadline_before_the_failure(world: World) -> None:
+    """The policy connects to another endpoint although the request ended before the failure.
+
+    Backoff counts from the start of an attempt, so the client may retry the failed endpoint at
+    once.
+    """
+    met = await ring_order(world, 3, unasked=True)
+    await met.set_modes(Hold(), Stall(), Stall())
+    waiting = await world.start([met.request], deadline=timing.SEVERAL_MOMENTS)
+    await world.attempts.require_count(met[0], why="a request picked it")
+    await world.check("A42-PRO-09", await waiting.over(), EndsWith("DEADLINE_EXCEEDED"))
+    await met[0].set_mode(Close())
+    attempts = await world.attempts.until(ANOTHER, met[1], met[2])
+    await world.check("A42-PRO-09", attempts, ANOTHER)
+
+
+@scenario("A42-PRO-02", "A42-PRO-04", "A42-PRO-06", needs=CANCEL, seconds=1.3, waits=True)
+async def test_all_failed(world: World) -> None:
+    """In TRANSIENT_FAILURE the policy tries one endpoint after another without a pick.
+
+    Two failures make TRANSIENT_FAILURE. By the first wording of A61 the policy need not connect
+    proactively before that.
+    """
+    met = await failed_unasked(
+        world, *[Close()] * 3, beside=[tier(1, await endpoints(world, Serve()))]
+    )
+    each = AttemptCount(least={endpoint.address: 1 for endpoint in met})
+    once, three = (AttemptCount(total=count, others=True) for count in (1, 3))
+    attempts = await world.attempts.until(each)
+    await world.check("A42-PRO-02", attempts, {"A42": three, "A61-2023": once, "A61": each})
+    await world.check("A42-PRO-04", attempts, DistinctAttempts(2))
+    since, again = world.now, AttemptCount(least={met[3].address: 1})
+    await met[3].set_mode(Serve())
+    went_on = await world.attempts.until(again, met[3], since=since)
+    repaired = AllServedBy((met[3].address,))
+    calls = await world.eventually(repaired, lambda: world.call(world.sessions(5)))
+    await world.check("A42-PRO-06", attempts, each)
+    await world.check("A42-PRO-06", went_on, again)
+    await world.check("A42-PRO-06", calls, repaired)
+
+
+@scenario("A42-PRO-02", needs=CANCEL)
+async def test_two_failed(world: World) -> None:
+    """In TRANSIENT_FAILURE the policy connects to a third endpoint without a pick.
+
+    Two endpoints failed for requests that have ended. Their backoff may be over, so the client may
+    retry them before it tries the third.
+    """
+    met = await failed_unasked(world, Stall(), Stall(), count=2)
+    a_third = EndpointsTried(len(met), least=3)
+    attempts = await world.attempts.until(a_third)
+    await world.check(
+        "A42-PRO-02", attempts, {"A42": AttemptCount(total=3, others=True), "A61-2023": a_third}
+    )
+
+
+def orders(met: RingOrder) -> dict[str, AttemptOrder]:
+    """Return the known orders of proactive attempts after the first listed endpoint failed."""
+    first, *others = met.served.addresses()
+    around = [*met.around()]
+    place = around.index(first)
+    onward = around[place + 1 :] + around[:place]
+    around.remove(first)
+    choices = {
+        "of the list": others,
+        "of the addresses": sorted(others),
+        "of the ring, from its beginning": around,
+        "of the ring, on from the failed one": onward,
+    }
+    return {name: AttemptOrder((first, *way)) for name, way in choices.items()}
+
+
+@scenario("A42-PRO-05", needs=CANCEL)
+async def test_order(world: World) -> None:
+    """The order of proactive attempts is left to the client.
+
+    Five of seven endpoints are listed such that all known orders differ.
+    """
+    key_format = world.checks.key_format
+    fives = itertools.permutations(await world.endpoints(7), 5)
+    walks = (
+        RingOrder(world, five, ranked(five).with_policy(LARGE), key_format)
+        for five in world.rng.sample([*fives], MANY_LISTS)
+    )
+    met = next(order for order in walks if len({*orders(order).values()}) == len(orders(order)))
+    await world.serve(met.served)
+    await met.set_modes(Hold(), *[Close()] * 4)
+    await world.request_and_cancel(met.request, met[0])
+    await met[0].set_mode(Close())
+    each = AttemptCount(least={endpoint.address: 1 for endpoint in met})
+    attempts = await world.attempts.until(each)
+    await world.check("A42-PRO-05", attempts, orders(met))
+
+
+@scenario("A42-PRO-02", "A42-PRO-04", "A42-PRO-07", needs=CANCEL, seconds=4, waits=True)
+async def test_stops_at_ready(world: World) -> None:
+    """Once one endpoint is READY, the policy does not connect to further IDLE endpoints."""
+    met = await failed_unasked(world, *[Hold()] * 3, count=2)
+    await another_tried(world, met, "A42-PRO-07")
+    held = next(endpoint for endpoint in [*met][2:] if endpoint.attempts)
+    idle = [endpoint for endpoint in met if not endpoint.attempts]
+    if not idle:
+        raise Unsupported("the client tried all five endpoints before one was READY")
+    for endpoint in [*met][2:]:
+        await endpoint.set_mode(Serve())
+    there, picks = AllServedBy((held.address,)), [met.beginning_with(held)]
+    await world.rounds.require(there, lambda: world.call(picks), why="it was CONNECTING and serves")
+    await world.attempts.quiet_from_now(why="attempts in flight have arrived by then")
+    never = [
+        endpoint for endpoint in idle if not endpoint.attempts
+    ] or idle  # or all of them as one was READY
+    why = "the failed endpoint retries, and those never tried need not connect"
+    await world.attempts.quiet_from_now(*never, why=why, seconds=timing.A_FEW_BACKOFFS)
+    await world.check("A42-PRO-07", world.attempts.seen(*never), AttemptCount())
+
+
+@scenario("A42-PRO-08", seconds=5.5, waits=True)
+async def test_backoff_with_requests(world: World) -> None:
+    """The client does not retry a failed endpoint before its backoff is over.
+
+    Requests come all the time, and do not shorten the backoff.
+    """
+    gaps, within = backoffs(world)
+    met = await ring_order(world, 2)
+    await met.set_modes(Close(), Close())
+    often = AttemptCount(least={met[0].address: gaps + 1}, others=True)
+    attempts = await world.attempts.until(often, meanwhile=[met.request], within=within)
+    await world.check("A42-PRO-08", attempts, backed_off(world, gaps, needed=gaps))
+
+
+@scenario("A42-PRO-08", needs=CANCEL, seconds=5.5, waits=True)
+async def test_backoff_without_requests(world: World) -> None:
+    """The client does not retry a failed endpoint before its backoff is over, without requests.
+
+    A42 allows a client to have only one attempt in progress; it then tries each endpoint less
+    often.
+    """
+    gaps, within = backoffs(world)
+    met = await failed_unasked(world, count=2)
+    often = AttemptCount(least={met[0].address: gaps + 1}, others=True)
+    attempts = await world.attempts.until(often, within=within)
+    await world.check("A42-PRO-08", attempts, backed_off(world, gaps, needed=1))
+
+
+def backoffs(world: World) -> tuple[int, float]:
+    """Return the number of backoffs to wait for, and the deadline for them in seconds.
+
+    Raises:
+        Unsupported: the client's first backoff is too long to wait for.
+    """
+    ends = [*itertools.accumulate(most(gap, world.client.backoff) for gap in range(GAPS))]
+    awaited = [end for end in ends if end <= timing.BACKOFFS]
+    if not awaited:
+        raise Unsupported(f"its manifest states a first backoff of up to {ends[0]:.0f} s")
+    return len(awaited), max(timing.ATTEMPT, awaited[-1] + timing.EVENT)
+
+
+def backed_off(world: World, gaps: int, *, needed: int) -> AttemptSpacing:
+    """Expect attempts that are as far apart as the client's backoff."""
+    backoff = world.client.backoff
+    return AttemptSpacing(backoff=backoff, gaps=gaps, needed=needed, allowance=timing.SEEN_LATE)
+
+
+@scenario("A42-PRO-10")
+async def test_ready_endpoint_lost(world: World) -> None:
+    """If the only READY endpoint is lost while others have failed, the policy connects again."""
+    met = await ring_order(world, 4)
+    await met.arrange("TRANSIENT_FAILURE", "TRANSIENT_FAILURE", "READY", "IDLE")
+    await met[2].set_mode(Close())
+    since = world.now
+    await met[2].kill()
+    attempts = await world.attempts.until(ANOTHER, met[2], met[3], since=since)
+    by = {"A42": ANOTHER, "A61-2023": AttemptCount(), "A61": ANOTHER}
+    await world.check("A42-PRO-10", attempts, by)
+
+
+def left_to_and_fro(world: World, members: Sequence[Member]) -> RingOrder:
+    """Return three endpoints whose ring starts with the first, the second and the first again.
+
+    A client that tries the next entry of the ring after a failure never leaves these two.
+    """
+    for three in itertools.permutations(members, 3):
+        left = RingOrder(world, three, ranked(three).with_policy(LARGE), world.checks.key_format)
+        first, second, _ = (endpoint.address for endpoint in three)
+        if left.turns(3) == (first, second, first):
+            return left
+    raise AssertionError("half of the 35 candidate rings must start so")
+
+
+@scenario("A42-PRO-11")
+async def test_ready_endpoint_removed(world: World) -> None:
+    """If an update removes the READY endpoint while others have failed, the policy connects."""
+    members = await world.endpoints(7)
+    first, second, idle = left_to_and_fro(world, members)
+    ready = next(endpoint for endpoint in members if endpoint not in {first, second, idle})
+    four = (first, second, ready, idle)
+    met = RingOrder(world, four, ranked(four).with_policy(LARGE), world.checks.key_format)
+    await world.serve(met.served)
+    await met.arrange("TRANSIENT_FAILURE", "TRANSIENT_FAILURE", "READY", "IDLE")
+    await world.serve(met.without(met[2]))
+    tried = AttemptCount(least={met[3].address: 1})
+    attempts = await world.attempts.until(tried, met[3])
+    await world.check(
+        "A42-PRO-11", attempts, {"A42": tried, "A61-2023": AttemptCount(), "A61": tried}
+    )
+
+
+@scenario("A42-PRO-02", "A42-PRO-04", "A42-PRO-11", needs=CANCEL)
+async def test_connecting_endpoint_removed(world: World) -> None:
+    """If an update removes the CONNECTING endpoint while others have failed, the policy connects.
+
+    The policy has chosen which endpoint it connects.
+    """
+    met = await failed_unasked(world, *[Stall()] * 3, count=2)
+    await another_tried(world, met, "A42-PRO-11")
+    left = [endpoint for endpoint in met if not endpoint.attempts]
+    if not left:
+        raise Unsupported("the client tried all five endpoints once two had failed")
+    await world.serve(met.without(*(endpoint for endpoint in [*met][2:] if endpoint.attempts)))
+    attempts = await world.attempts.until(ANOTHER, *left)
+    by = {"A42": ANOTHER, "A61-2023": AttemptCount(), "A61": ANOTHER}
+    await world.check("A42-PRO-11", attempts, by)
+
+
+@scenario(
+    "A42-PRO-02", "A42-PRO-04", "A42-PRO-12", "A61-PRO-01", needs=CANCEL, seconds=1.2, waits=True
+)
+async def test_concurrent_attempts(world: World) -> None:
+    """The policy connects proactively only while no endpoint is CONNECTING (A61), or to several."""
+    met = await failed_unasked(world, *[Stall()] * 3, count=2)
+    await another_tried(world, met, "A61-PRO-01")
+    stalled = [*met][2:]
+    await world.attempts.quiet_from_now(
+        *stalled, why="one of them is CONNECTING", seconds=timing.SEVERAL_MOMENTS
+    )
+    attempts = world.attempts.seen(*stalled)
+    at_most_one = EndpointsTried(1, least=1)
+    await world.check("A61-PRO-01", attempts, at_most_one)
+    await world.check(
+        "A42-PRO-12", attempts, {"one": at_most_one, "several": AttemptCount(total=2, others=True)}
+    )
+
+
+@scenario("A61-PRO-02", needs=CANCEL, seconds=2.2, waits=True)
+async def test_failed_endpoints_retry(world: World) -> None:
+    """Each failed endpoint keeps retrying while the next one is tried."""
+    met = await failed_unasked(world, Close(), Close(), Close())
+    twice = AttemptCount(least={endpoint.address: 2 for endpoint in met})
+    await world.check("A61-PRO-02", await world.attempts.until(twice), twice)
+
+
+@scenario("A61-PRO-03")
+async def test_endpoint_added(world: World) -> None:
+    """The policy checks after each new list whether to connect to an IDLE endpoint.
+
+    Retries of the failed endpoint are held, so that only the new list can cause the attempt.
+    """
+    failed, added = await endpoints(world, Close(), Stall())
+    await world.serve(ranked([failed]))
+    unavailable = EndsWith("UNAVAILABLE")
+    (session,) = world.sessions(1)
+    why = "the only endpoint has failed"
+    await world.rounds.require(unavailable, lambda: world.call([session]), why=why)
+    await failed.set_mode(Hold())
+    await world.serve(ranked([added, failed]))
+    tried = AttemptCount(least={added.address: 1})
+    attempts = await world.attempts.until(tried, added)
+    await world.check("A61-PRO-03", attempts, tried)
