@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import signal as signals
 from typing import Final
 
 LAST_WORDS: Final = 5
 """Lines of stderr that are quoted."""
+
+_CAUSE: Final = re.compile(
+    r"(panic|fatal error): |Exception in thread |thread '.*' .*panicked at |terminate called "
+)
+"""How Go, Java, Rust and C++ begin to report what ends a process."""
 
 
 class ClientTrouble(Exception):
@@ -63,6 +69,17 @@ class UnknownKnob(ClientTrouble):
 # In a conversation with the process.
 
 
+def last_words(stderr_tail: str) -> list[str]:
+    """Return what to quote of the end of a process's stderr: lines, at most LAST_WORDS.
+
+    Some languages print the cause before the stack, so the quotation starts there.
+    """
+    lines = [line for line in stderr_tail.splitlines() if line.strip(" ^~")]
+    causes = [index for index, line in enumerate(lines) if _CAUSE.match(line)]
+    start = causes[-1] if causes else max(len(lines) - LAST_WORDS, 0)
+    return lines[start : start + LAST_WORDS]
+
+
 class ConversationFailed(ClientTrouble):
     """Base of every way a conversation can end badly.
 
@@ -80,10 +97,8 @@ class ConversationFailed(ClientTrouble):
 
     def with_last_words(self) -> str:
         """Return the failure and the last lines of stderr, if any."""
-        lines = [line for line in self.stderr_tail.splitlines() if line.strip(" ^~")]
-        return (
-            "\n".join([f"{self}; its stderr ends:", *lines[-LAST_WORDS:]]) if lines else f"{self}"
-        )
+        lines = last_words(self.stderr_tail)
+        return "\n".join([f"{self}; its stderr ends:", *lines]) if lines else f"{self}"
 
 
 class NotStarted(ConversationFailed):

@@ -41,7 +41,7 @@ from client_under_test.supervision import guarded
 # The first hello finds the process starting up; the next ones measure nothing but the pipes.
 _HELLOS: Final = 4
 
-_TAIL_BYTES: Final = 4096
+_TAIL_BYTES: Final = 1 << 16  # the stacks of all goroutines come after the cause of a panic
 
 # A client that logs without end must not fill the disk: its writes fail from here on.
 _LARGEST_FILE: Final = 1 << 30

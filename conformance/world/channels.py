@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from client_under_test import Channel, ClientProcess, Exit, Manifest, StateWatch
-from client_under_test.contract.exceptions import LAST_WORDS, signal_name
+from client_under_test.contract.exceptions import last_words, signal_name
 from client_under_test.contract.messages import StateName
 from client_under_test.launching.private_names import with_private_names, write_private_names
 from conformance import timing
@@ -202,9 +202,9 @@ def _broken(ended: Exit) -> str:
         return ""
     how = f"exited with code {ended.code}" if ended.signal is None else "died by "
     how += signal_name(ended.signal) if ended.signal is not None else ""
-    lines = [line for line in ended.stderr_tail.splitlines() if line.strip()][-LAST_WORDS:]
-    last_words = "\n".join(["; its stderr ends:", *lines]) if lines else ""
-    return f"the adapter {how} after the end of stdin: the contract requires code 0{last_words}"
+    lines = last_words(ended.stderr_tail)
+    quoted = "\n".join(["; its stderr ends:", *lines]) if lines else ""
+    return f"the adapter {how} after the end of stdin: the contract requires code 0{quoted}"
 
 
 class ChannelStates:
