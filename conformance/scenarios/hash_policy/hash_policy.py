@@ -124,17 +124,19 @@ async def test_same_hash_in_every_channel_and_process(world: World) -> None:
 async def test_combined_results(world: World) -> None:
     """Each policy with a result affects the hash, whatever the top bits of both results.
 
-    One header is constant, while the other varies in each half of the hash space.
+    One header varies in each half of the hash space, while the others are constant. The third
+    policy has no result before its own turn.
     """
-    served = single_locality(await world.addresses(TWICE_AS_MANY), policies=(A, B))
+    served = single_locality(await world.addresses(TWICE_AS_MANY), policies=(A, B, C))
     await world.serve(served)
-    for still, moving in (("a", "b"), ("b", "a")):
-        held = [*itertools.chain(*world.values.halves(3))]
+    for still, moving in (("a", "b"), ("b", "a"), ("ab", "c")):
+        held = [dict.fromkeys(still, v) for v in itertools.chain(*world.values.halves(3))]
         for half in world.values.halves(ENOUGH_OF_EIGHT):
-            headers = [{still: value, moving: other} for value in held for other in half]
+            headers = [{**constant, moving: value} for constant in held for value in half]
             calls = await world.call(headers)
-            await world.check("A42-HASH-05", calls, SeveralEndpoints(each_value_of=still))
-    calls = await world.call([{"a": a, "b": b} for a, b in world.values.pairs(ENOUGH_TO_DIFFER)])
+            await world.check("A42-HASH-05", calls, SeveralEndpoints(each_value_of=still[0]))
+    pairs = world.values.pairs(ENOUGH_TO_DIFFER)
+    calls = await world.call([{"a": a, "b": b, "c": a} for a, b in pairs])
     await world.check("A42-HASH-06", calls, {"Envoy's formula": served.matches_ring()})
 
 

@@ -99,6 +99,13 @@ sum_beyond_64_bits = Mutant(
     rules={"combine": lambda gathered, result: (gathered << 1 | gathered >> 63) ^ result},
 )
 
+two_results_at_most = Mutant(
+    clause="A42-HASH-05",
+    broken="the list ends after the second policy with a result",
+    rules={
+        "ends_the_list": lambda _policy, result, gathered: result is not None and result != gathered
+    },
+)
 
 larger_result_alone = Mutant(
     clause="A42-HASH-05",
