@@ -295,7 +295,7 @@ class MinimumShare(CallsCanBeLate, frozen=True, tag="least_share"):
 
     The bound is computed by ``statistics.interval``.
 
-    Clauses: A58-WRR-02.
+    Clauses: A58-WRR-07.
     """
 
     address: str

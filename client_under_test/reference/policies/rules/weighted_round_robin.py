@@ -60,7 +60,7 @@ class WeightedRoundRobinRules:
     weight: Callable[[float, float], float] = weight
     """Takes the requests per second, and the utilization with the penalty."""
     shortest_update: float = SHORTEST
-    """A58-WRR-02: seconds that a shorter weight_update_period counts as."""
+    """A58-WRR-07: seconds that a shorter weight_update_period counts as."""
     in_blackout: Callable[[float, float], bool] = in_blackout
     """Takes the seconds since the first report, and the blackout_period."""
     is_expired: Callable[[float, float, float], bool] = is_expired

@@ -39,7 +39,7 @@ short_periods_refused = Mutant(
 
 
 short_periods_kept = Mutant(
-    clause="A58-WRR-02",
+    clause="A58-WRR-07",
     broken="a weight_update_period below 100 ms is used unchanged",
     rules={"shortest_update": 0.0},
     edition=EDITION,
