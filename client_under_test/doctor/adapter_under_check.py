@@ -10,6 +10,7 @@ from typing import Any
 from client_under_test.contract.messages import Capability
 from client_under_test.doctor.backend import TREATMENT, UNARY, Backend
 from client_under_test.doctor.deadlines import ANSWER_DEADLINE, START_DEADLINE, STILL_WAITING
+from client_under_test.doctor.exchange import Exchange
 from client_under_test.environments import Prepared
 from client_under_test.launching.channels import Call, Channel, Outcome
 from client_under_test.launching.process import ClientProcess, Patience
@@ -31,6 +32,7 @@ class AdapterUnderCheck:
         self.prepared = prepared
         self.backend = backend
         self.folder = folder
+        self.exchange = Exchange()
         self._patience = Patience(every=STILL_WAITING, say=say)
         self._process: ClientProcess | None = None
         self._channel: Channel | None = None  # the last one
@@ -57,6 +59,7 @@ class AdapterUnderCheck:
                 patience=self._patience,
                 as_stated=False,  # a check of its own
             )
+            self._process.dialogue.log = self.exchange
         return self._process
 
     async def end(self) -> None:

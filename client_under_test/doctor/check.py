@@ -22,7 +22,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     `rule` is what the contract asks for, as a sentence, and `advice` how an adapter does it. `seen`
     tells what was seen if the verdict is `wrong`, and why it was not looked at, or breaks no rule,
     if it is `skipped`; `missing` has the capabilities that it would take. `waits_for` names the
-    check that must be right before this one says anything.
+    check that must be right before this one says anything. `section` is where the rule is
+    explained, and `exchange` has the last lines of a check that found the rule broken.
     """
 
     check: str
@@ -32,6 +33,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     seen: str = ""
     missing: tuple[Capability, ...] = ()
     waits_for: str | None = None
+    section: str = ""
+    exchange: tuple[str, ...] = ()
 
 
 Run = Callable[[AdapterUnderCheck], Awaitable[None]]

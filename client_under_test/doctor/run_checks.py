@@ -26,8 +26,10 @@ from client_under_test.doctor.adapter_under_check import AdapterUnderCheck
 from client_under_test.doctor.backend import Backend
 from client_under_test.doctor.check import HELLO, Check, Finding, Verdict
 from client_under_test.doctor.requirements import MissingCapability, NotApplicable, Violation
-from client_under_test.doctor.rules import SECTIONS, checks_for
+from client_under_test.doctor.rules import SECTIONS, checks_for, every_check
 from client_under_test.environments import Prepared
+from client_under_test.scaffold import FIRST_PROGRAM
+from regular_files import read_text
 
 _ASKED: Final = f'{{"type": "hello", "id": 0, "contract": {NEWEST}}}'
 
@@ -83,6 +85,7 @@ class _Examination:
     def __init__(self, adapter: AdapterUnderCheck) -> None:
         self._adapter = adapter
         self._blocked: dict[str, str] = {}  # checks that say nothing, and on account of which
+        self._has_program = True
 
     async def finding_of(self, check: Check) -> Finding:
         """One check's finding."""
@@ -91,14 +94,19 @@ class _Examination:
         ]
         verdict: Verdict = "skipped"
         advice = check.advice
+        section = f"contract.md, {SECTIONS[check.name]}"
         waits_for = self._blocked.get(check.after) or self._blocked.get(HELLO)
+        self._adapter.exchange.clear()
         if missing:
-            seen = f"its manifest does not declare: {', '.join(missing)}"
+            names = " and ".join(f"`{capability}`" for capability in missing)
+            seen = f"client.toml does not declare {names}, which this rule needs"
         elif waits_for:
             self._blocked[check.name] = waits_for
             seen = f"it waits for {waits_for}"
         else:
             verdict, seen, advice = await self._findings_of(check)
+            if not self._has_program:
+                section = "README.md, The first program"
         return Finding(
             check=check.name,
             rule=check.rule,
@@ -107,6 +115,8 @@ class _Examination:
             seen=seen,
             missing=tuple(missing),
             waits_for=None if missing else waits_for,
+            section=section,
+            exchange=self._adapter.exchange.lines if verdict == "wrong" else (),
         )
 
     async def _findings_of(self, check: Check) -> tuple[Verdict, str, str]:
@@ -121,6 +131,7 @@ class _Examination:
             return "skipped", str(lacking), check.advice
         except ConversationFailed as failure:
             self._blocked[check.name if self._adapter.is_running else HELLO] = check.name
+            self._has_program = not (isinstance(failure, NotStarted) and self._is_scaffold)
             await self._adapter.end()
             return "wrong", failure.with_last_words(), self._advice(failure) or check.advice
         return "ok", "", check.advice
@@ -139,6 +150,12 @@ class _Examination:
             return self._by_hand()
         return None
 
+    @property
+    def _is_scaffold(self) -> bool:
+        """Return whether the client's README.md still describes the first program."""
+        readme = self._adapter.prepared.client.folder / "README.md"
+        return readme.is_file() and FIRST_PROGRAM in read_text(readme)
+
     def _by_hand(self) -> str:
         return f"start it by hand and type {_ASKED}: {shlex.join(self._adapter.prepared.command)}"
 
@@ -153,7 +170,10 @@ def _lines(finding: Finding) -> Iterator[str]:
         yield f"{'':26}{mark}{finding.seen}".replace("\n", f"\n{'':28}")
     if finding.verdict == "wrong":
         yield f"{'':26}do:  {finding.advice}"
-        yield f"{'':26}see: contract.md, {SECTIONS[finding.check]}"
+        yield f"{'':26}see: {finding.section}"
+        if finding.exchange:
+            yield f"{'':26}the last lines: > to the adapter, < from the adapter"
+            yield from (f"{'':28}{line}" for line in finding.exchange)
 
 
 def _last_lines(name: str, findings: Sequence[Finding]) -> Iterator[str]:
@@ -164,8 +184,17 @@ def _last_lines(name: str, findings: Sequence[Finding]) -> Iterator[str]:
         yield f"later    {', '.join(waiting)}"
     if not wrong:
         skipped = sum(bool(finding.missing) for finding in findings)
-        for_want = f"; {skipped} rules need capabilities that the manifest does not declare"
+        for_want = f"; {skipped} rules need capabilities that client.toml does not declare"
         yield f"{name}: healthy{for_want if skipped else ''}"
         return
     right = sum(finding.verdict == "ok" for finding in findings)
-    yield f"{name}: follows {right} of {len(findings)} rules of the contract; next: {wrong[0]}"
+    undeclared = sum(bool(finding.missing) for finding in findings) + len(every_check())
+    undeclared -= len(findings)  # those of version 2 have no finding
+    others = {
+        "wrong": len(wrong),
+        "to check": len(waiting),
+        "not declared": undeclared,
+        "skipped": len(every_check()) - right - len(wrong) - len(waiting) - undeclared,
+    }
+    rest = ", ".join(f"{count} {what}" for what, count in others.items() if count)
+    yield f"{name}: {right} of {len(every_check())} rules ok, {rest}; next: {wrong[0]}"

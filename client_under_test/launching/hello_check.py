@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from packaging.version import InvalidVersion, Version
@@ -12,18 +13,32 @@ from client_under_test.environments import Prepared
 
 
 def contradiction(hello: Hello, prepared: Prepared) -> str | None:
-    """In which way they tell of two clients, as a clause of a sentence; None if in none."""
+    """Return how hello and manifest differ, as a clause of a sentence; None if they agree."""
     manifest = prepared.client.manifest
-    told, stated = sorted(set(hello.capabilities)), sorted(set(manifest.capabilities))
-    lacking = DEPENDS_ON_VERSION.difference(told)
-    if told != [capability for capability in stated if capability not in lacking]:
-        return f"hello has {told}, the manifest {stated}"
+    told, stated = set(hello.capabilities), set(manifest.capabilities)
+    if more := sorted(told - stated):
+        return (
+            f"client.toml lacks {_words(more)}: remove it from what the program reports in hello, "
+            "or add it to client.toml"
+        )
+    if fewer := sorted(stated - told - DEPENDS_ON_VERSION):
+        return (
+            f"hello lacks {_words(fewer)}: remove it from client.toml, or add it to what the "
+            "program reports in hello"
+        )
     if _is_same(hello.version, prepared.version):
         return None
     pinned = manifest.python.version if manifest.python else manifest.version
     is_pinned = pinned == prepared.version
     said = f"client.toml says {pinned}" if is_pinned else f"{prepared.version} was prepared"
-    return f"hello has version {hello.version}, and {said}"
+    return (
+        f"hello has version {hello.version}, and {said}: let the adapter and its manifest name the "
+        "same version"
+    )
+
+
+def _words(capabilities: Sequence[str]) -> str:
+    return ", ".join(f"`{capability}`" for capability in capabilities)
 
 
 _BUILD_MARK: Final = re.compile(r"([-.]dev\d*|-SNAPSHOT|\+incompatible)$", re.IGNORECASE)

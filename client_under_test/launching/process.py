@@ -238,7 +238,7 @@ class ClientProcess:
             ) from None
         if as_stated and (why := contradiction(self.hello, self.prepared)):
             raise HelloContradicted(
-                f"{why}: let the adapter and its manifest tell the same",
+                why,
                 hello_said=True,
                 stderr_tail=self.stderr_tail(),
             )

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 from client_under_test.contract import messages as contract
 from client_under_test.contract.adapter_clock import Clock
@@ -32,6 +32,16 @@ from client_under_test.contract.messages import (
 Listener = Callable[[Answer], None]
 
 
+class LineLog(Protocol):
+    """Receives everything that is written and read."""
+
+    def sent(self, line: bytes) -> None:
+        """Receive a line to the adapter."""
+
+    def received(self, data: bytes) -> None:
+        """Receive what was read from the adapter."""
+
+
 class StdioProtocol:
     """Asks, and lets others wait for what is heard.
 
@@ -44,6 +54,7 @@ class StdioProtocol:
         self.clock: Final = Clock()
         self.hello: Hello | None = None
         self.errors_without_id: list[str] = []
+        self.log: LineLog | None = None
         self._write = write
         self._stderr_tail = stderr_tail
         self._conversation = Conversation()
@@ -86,13 +97,18 @@ class StdioProtocol:
                 self._asked_channels.setdefault(number, now)
             case StartCalls(calls=calls):
                 self._asked_calls.update((call.id, now) for call in calls)
-        self._write(line)
+        self._send(line)
 
     def ask_badly(self, line: bytes, number: int | None) -> None:
         """Send a line that is no request; an error may answer it, with this id or with none."""
         if number is not None:
             self._conversation.expect(number)
-        self._write(line + b"\n")
+        self._send(line + b"\n")
+
+    def _send(self, line: bytes) -> None:
+        if self.log is not None:
+            self.log.sent(line)
+        self._write(line)
 
     async def say_hello(self) -> None:
         """Ask for a hello and hear it; each one may narrow the clock.
@@ -184,6 +200,8 @@ class StdioProtocol:
             Impossible: see `clock`.
         """
         heard_at = time.monotonic()
+        if self.log is not None:
+            self.log.received(data)
         for answer in self._conversation.hear(data):
             self._check_times(answer, heard_at)
             match answer:

@@ -25,6 +25,9 @@ _PARTS: Final = {"start.toml", "by-hand.md"}
 OTHER: Final = "other"
 """Where a language has no folder: a manifest, and words instead of a program."""
 
+FIRST_PROGRAM: Final = "## The first program"
+"""The section of the README that says how to begin, where the scaffold has no program."""
+
 _LANGUAGE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+#._-]*")
 
 

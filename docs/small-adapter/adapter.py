@@ -12,12 +12,14 @@ from typing import Any
 import grpc
 import grpc.aio
 
-CAPABILITIES = ["metadata", "wait_for_ready", "channels"]  # as in client.toml
+CAPABILITIES = ["metadata", "wait_for_ready", "cancel", "channels"]  # as in client.toml
 ALWAYS = [("grpc.enable_retries", 0), ("grpc.use_local_subchannel_pool", 1)]
 LINE_LIMIT = 1 << 27  # a request of a hundred thousand calls is one line
 
 zero = 0  # when the clock started, in nanoseconds
 channels: dict[int, grpc.aio.Channel] = {}
+sent: dict[str, Any] = {}  # calls in progress, by id
+cancelled: set[str] = set()  # ids
 
 
 def now() -> int:
@@ -43,6 +45,11 @@ async def carry_out(request: dict[str, Any]) -> None:
             channels[request["id"]] = grpc.aio.insecure_channel(request["target"], options)
         case "start_calls":
             await start_calls(channels[request["channel"]], request)
+        case "cancel":
+            for name in request["calls"]:
+                cancelled.add(name)  # a call that has not started finds its id here
+                if name in sent:
+                    sent[name].cancel()
         case "close":
             await channels.pop(request["channel"]).close()
         case other:
@@ -53,11 +60,12 @@ async def carry_out(request: dict[str, Any]) -> None:
 async def start_calls(channel: grpc.aio.Channel, request: dict[str, Any]) -> None:
     """Make the calls: `concurrency` at a time, or one every `pace`, or all at once."""
     turns = asyncio.Semaphore(request["concurrency"] or len(request["calls"]) or 1)
+    clock, pace = asyncio.get_running_loop().time, (request["pace"] or 0) / 1e6
+    first = clock()
     async with asyncio.TaskGroup() as group:
         for number, planned in enumerate(request["calls"]):
             await turns.acquire()
-            if number and request["pace"]:
-                await asyncio.sleep(request["pace"] / 1e6)
+            await asyncio.sleep(first + number * pace - clock())  # so that delays do not add up
             group.create_task(make(channel, planned, turns))
 
 
@@ -71,16 +79,18 @@ async def make(
     ]
     timeout = None if planned["deadline"] is None else planned["deadline"] / 1e6
     method: Any = channel.unary_unary(planned["path"])
-    started = now()
-    status, details, headers = "CANCELLED", "the channel is closed", {}
+    name, waits, started = planned["id"], planned["wait_for_ready"], now()
+    status, details, headers = "CANCELLED", "never sent", {}
     with contextlib.suppress(grpc.aio.UsageError):  # the channel was closed before this call
-        waits = planned["wait_for_ready"]
-        call = method(b"", metadata=metadata, timeout=timeout, wait_for_ready=waits)
-        status = (await call.code()).name  # waits for the end and raises nothing
-        details = await call.details() or ""
-        headers = dict(await call.initial_metadata() or ())
+        if name not in cancelled:
+            call = method(b"", metadata=metadata, timeout=timeout, wait_for_ready=waits)
+            sent[name] = call
+            status = (await call.code()).name  # waits for the end and raises nothing
+            details = await call.details() or ""
+            headers = dict(await call.initial_metadata() or ())
+            del sent[name]
     finished = {"status": status, "details": details, "hostname": headers.get("hostname")}
-    say("finished", call=planned["id"], **finished, started_at=started, ended_at=now())
+    say("finished", call=name, **finished, started_at=started, ended_at=now())
     turns.release()
 
 

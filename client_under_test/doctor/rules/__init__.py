@@ -22,6 +22,7 @@ from client_under_test.doctor.rules import (
 _ALL: Final[tuple[Check, ...]] = (
     *conversation.CHECKS,
     *channels.OPENING,
+    *conversation.AFTER_OPENING,
     *calls.CHECKS,
     *many_calls.CHECKS,
     *cancellation.CHECKS,
@@ -72,6 +73,6 @@ def every_check() -> tuple[Check, ...]:
 
 
 def checks_for(capabilities: Collection[Capability]) -> tuple[Check, ...]:
-    """Those that an adapter is examined by: what came with version 2 only if it states that."""
+    """Return the checks of an adapter: what came with version 2 only if it declares that."""
     left_out = NEW_IN_2.difference(capabilities)
     return tuple(check for check in _ALL if left_out.isdisjoint(check.needs))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+from client_under_test.contract.exceptions import ClientHung
 from client_under_test.doctor.adapter_under_check import AdapterUnderCheck
 from client_under_test.doctor.backend import DUPLEX
 from client_under_test.doctor.check import check
@@ -16,21 +17,42 @@ from client_under_test.doctor.requirements import Violation, require, require_st
     "cancel",
     rule="cancelled calls end as CANCELLED; those that have not started are never sent",
     advice=(
-        "register the calls before you read the next line, which may cancel them; finish calls "
-        "that are never sent as CANCELLED"
+        "register the calls before you read the next line, which may cancel them; when the turn of "
+        "a cancelled call comes, write its `finished` with CANCELLED and do not send it. A task or "
+        "thread that is cancelled before its first step writes no `finished`"
     ),
     after="unary",
     needs=("cancel",),
 )
 async def _cancel(adapter: AdapterUnderCheck) -> None:
     channel = await adapter.channel()
-    calls = [adapter.call("sleep-9000") for _ in range(2)]
-    batch = await channel.start_calls(calls, concurrency=1)
-    await batch.cancel(calls[1].id, deadline=ANSWER_DEADLINE)
-    await batch.cancel(calls[0].id, deadline=ANSWER_DEADLINE)
-    for outcome in await batch.finished(deadline=ANSWER_DEADLINE):
-        require_status(outcome, "CANCELLED")
-    require(not adapter.backend.of(calls[1].id), "the second call was sent")
+    first, second = (adapter.call("sleep-9000") for _ in range(2))
+    batch = await channel.start_calls([first, second], concurrency=1)
+    await batch.cancel(second.id, deadline=ANSWER_DEADLINE)
+    await batch.cancel(first.id, deadline=ANSWER_DEADLINE)
+    steps = (
+        f"the suite started {first.id} and {second.id} with `concurrency` 1, cancelled "
+        f"{second.id}, which was waiting for its turn, and then {first.id}"
+    )
+    try:
+        outcomes = await batch.finished(deadline=ANSWER_DEADLINE)
+    except ClientHung as hung:
+        over = {outcome.id for outcome in batch.outcomes}
+        lost = [call.id for call in (first, second) if call.id not in over]
+        finished = f"no `finished` for {' and '.join(lost)} and " if lost else ""
+        raise ClientHung(
+            f"{steps}. Within {ANSWER_DEADLINE:g} s the adapter wrote {finished}no `done` for the "
+            "`start_calls`",
+            hello_said=True,
+            stderr_tail=hung.stderr_tail,
+        ) from None
+    for outcome in outcomes:
+        require(
+            outcome.status == "CANCELLED",
+            f"{steps}. {outcome.id} ended as {outcome.status} ({outcome.details or 'no details'}) "
+            "instead of CANCELLED",
+        )
+    require(not adapter.backend.of(second.id), f"{steps}. {second.id} was sent all the same")
     await batch.cancel(deadline=ANSWER_DEADLINE)  # finished calls: nothing to do, and done
 
 

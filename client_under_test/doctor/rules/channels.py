@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from client_under_test.contract.exceptions import RequestRefused
+from client_under_test.contract.exceptions import ClientHung, RequestRefused
 from client_under_test.contract.messages import OpenChannel, Watch
 from client_under_test.doctor.adapter_under_check import AdapterUnderCheck
 from client_under_test.doctor.check import check
@@ -17,8 +17,8 @@ from client_under_test.launching.channels import Channel
     "open-channel",
     rule="open_channel opens a channel and gets a done",
     advice=(
-        "create a channel to `target` without connecting it, without credentials and with retries "
-        "off; keep it under the request's id, and write `done`"
+        "create a channel to `target` without connecting it, with insecure credentials and with "
+        "retries off; keep it under the request's id, and write `done`"
     ),
     after="hello",
 )
@@ -30,7 +30,7 @@ async def _open_channel(adapter: AdapterUnderCheck) -> None:
     "unknown-channel",
     rule="a request for a channel that is not open gets an error",
     advice="look the channel up first, and write an `error` if it is not open",
-    after="hello",
+    after="open-channel",  # before, it would pass by refusing everything
 )
 async def _unknown_channel(adapter: AdapterUnderCheck) -> None:
     dialogue = (await adapter.process()).dialogue
@@ -44,7 +44,10 @@ async def _unknown_channel(adapter: AdapterUnderCheck) -> None:
 @check(
     "close",
     rule="close ends the channel, its calls as CANCELLED, and its watch with a done",
-    advice="cancel the channel's calls, close it, write `done` for its watch, then for the request",
+    advice=(
+        "finish all calls of the channel as CANCELLED, also those that have not started, and close "
+        "the channel; write `done` for the close, the watch and each `start_calls`, in any order"
+    ),
     after="unary",
 )
 async def _close(adapter: AdapterUnderCheck) -> None:
@@ -59,9 +62,19 @@ async def _close(adapter: AdapterUnderCheck) -> None:
     if watches:
         dialogue.listen_to_channel(opened, lambda _state: None)
         dialogue.ask(Watch(id=watched, channel=opened))
-    batch = await channel.start_calls([adapter.call("sleep-9000")])
+    call = adapter.call("sleep-9000")
+    batch = await channel.start_calls([call])
     await channel.close(deadline=ANSWER_DEADLINE)
-    for outcome in await batch.finished(deadline=adapter.deadline):
+    try:
+        outcomes = await batch.finished(deadline=adapter.deadline)
+    except (RequestRefused, ClientHung) as failure:
+        raise type(failure)(
+            f"the suite started {call.id} and closed its channel at once, perhaps before the call "
+            f"had started; {failure}",
+            hello_said=True,
+            stderr_tail=failure.stderr_tail,
+        ) from None
+    for outcome in outcomes:
         require_status(outcome, "CANCELLED")
     if watches:
         await require_answer(lambda: dialogue.is_over(watched), dialogue.until)

@@ -16,8 +16,9 @@ from client_under_test.launching.hello_check import contradiction
     "hello",
     rule="hello has the version and the capabilities of the manifest",
     advice=(
-        "let the program that client.toml starts answer `hello` with contract 2, and with the "
-        "capabilities and the version of client.toml; write logs to stderr"
+        "let the program that client.toml starts answer `hello` with its contract version, 1 or 2, "
+        "the capabilities that client.toml declares, and the version of the library; write logs to "
+        "stderr"
     ),
 )
 async def _hello(adapter: AdapterUnderCheck) -> None:
@@ -42,7 +43,7 @@ async def _not_a_request(adapter: AdapterUnderCheck) -> None:
     "unknown-request",
     rule="a request of unknown type gets an error with its id",
     advice="write an `error` with the id of the request if its type is none that you know",
-    after="hello",
+    after="open-channel",  # before, it would pass by refusing everything
 )
 async def _unknown_request(adapter: AdapterUnderCheck) -> None:
     dialogue = (await adapter.process()).dialogue
@@ -51,4 +52,7 @@ async def _unknown_request(adapter: AdapterUnderCheck) -> None:
     await require_answer(lambda: dialogue.is_over(number), dialogue.until)
 
 
-CHECKS: Final = (_hello, _not_a_request, _unknown_request)
+CHECKS: Final = (_hello, _not_a_request)
+
+
+AFTER_OPENING: Final = (_unknown_request,)

@@ -99,6 +99,10 @@ func hello(r *request) {
 
 // begin does what must happen in the order of the requests, and returns the rest, which may take long.
 // The rest runs while later requests are handled, and the adapter writes `done` at its end.
+//
+// So begin enters the calls of a start_calls into a table, and a cancel finds them all there. A call that waits
+// for its turn has nothing to cancel yet: mark it, and look at the mark when its turn comes. The call then
+// finishes as CANCELLED and is not sent.
 func begin(r *request) (rest func(), err error) {
 	switch r.Type { // in the order in which `xdspec doctor` asks for them
 	case "open_channel", "start_calls", "cancel", "watch", "connect", "close":

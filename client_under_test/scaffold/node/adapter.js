@@ -25,6 +25,8 @@ const requests = {
     throw new Error('start_calls is not written yet');
   },
 
+  // A call that waits for its turn has nothing to cancel yet. Remember its id, and look it up when its turn comes:
+  // the call then finishes as CANCELLED and is not sent.
   cancel({ calls }) {
     throw new Error('cancel is not written yet');
   },

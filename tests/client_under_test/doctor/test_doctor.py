@@ -153,7 +153,8 @@ async def test_a_careless_adapter(tmp_path: Path) -> None:
             text = text.replace(old, new)
         (folder / name).write_text(text)
     assert wrong(await doctor.examine(prepare(find(str(folder))), folder=tmp_path)) == {
-        "hello": "hello has version 1.84.0, and client.toml says 1.85.1",
+        "hello": "hello has version 1.84.0, and client.toml says 1.85.1: "
+        "let the adapter and its manifest name the same version",
         "metadata": "trace-bin came base64-encoded once too often",
         "kept-open": "the adapter half-closed it",
     }
@@ -224,7 +225,8 @@ def test_the_next_step_is_told_last(findings: dict[str, tuple[Finding, ...]]) ->
     del findings
     *_, waiting, summary = LINES["crasher"]
     assert waiting.startswith("later    metadata, unknown-method, statuses, ")
-    assert summary == "crasher: follows 4 of 25 rules of the contract; next: not-a-request"
+    counts = "4 of 27 rules ok, 5 wrong, 16 to check, 2 not declared"
+    assert summary == f"crasher: {counts}; next: not-a-request"
 
 
 async def test_a_backend_that_ended_is_no_fault_of_the_adapter(

@@ -46,7 +46,9 @@ def test_one_version_in_two_spellings(stated: str, told: str) -> None:
 )
 def test_another_version(prepared: str, told: str, words: str) -> None:
     made = msgspec.structs.replace(MUTE, version=prepared)
-    assert contradiction(msgspec.structs.replace(HELLO, version=told), made) == words
+    assert contradiction(msgspec.structs.replace(HELLO, version=told), made) == (
+        f"{words}: let the adapter and its manifest name the same version"
+    )
 
 
 def test_capabilities_are_told_in_any_order_and_all_of_them() -> None:
@@ -54,7 +56,11 @@ def test_capabilities_are_told_in_any_order_and_all_of_them() -> None:
     assert contradiction(backwards, MUTE) is None
     for fewer in ((), ABLE[1:]):
         why = contradiction(msgspec.structs.replace(HELLO, capabilities=fewer), MUTE)
-        assert why == f"hello has {sorted(fewer)}, the manifest {sorted(ABLE)}"
+        lost = ", ".join(f"`{able}`" for able in sorted(set(ABLE) - set(fewer)))
+        assert why == (
+            f"hello lacks {lost}: remove it from client.toml, or add it to what the program "
+            "reports in hello"
+        )
 
 
 def test_old_versions_may_lack_a_bootstrap_per_channel() -> None:
@@ -67,4 +73,7 @@ def test_old_versions_may_lack_a_bootstrap_per_channel() -> None:
         assert contradiction(told, sharer) is None
     more = msgspec.structs.replace(HELLO, contract=2, capabilities=(*ABLE, own))
     why = contradiction(more, MUTE)
-    assert why == f"hello has {sorted((*ABLE, own))}, the manifest {sorted(ABLE)}"
+    assert why == (
+        f"client.toml lacks `{own}`: remove it from what the program reports in hello, or add it "
+        "to client.toml"
+    )

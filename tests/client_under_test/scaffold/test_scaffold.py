@@ -1,14 +1,19 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 
 from client_under_test import doctor, find, prepare, scaffold
-from client_under_test.contract.exceptions import ClientTrouble
+from client_under_test.contract.exceptions import ClientHung, ClientTrouble
 from client_under_test.contract.messages import NEWEST
+from client_under_test.doctor.adapter_under_check import AdapterUnderCheck
+from client_under_test.doctor.backend import Backend
+from client_under_test.doctor.check import Check
+from client_under_test.doctor.rules import every_check
 from client_under_test.manifests.manifest_file import read
 
 CONTRACT = Path(scaffold.__file__).parents[1] / "contract"
@@ -80,9 +85,108 @@ async def test_it_is_built_and_says_hello(
     found = await doctor.examine(prepare(find(f"{folder}{pinned}")), folder=tmp_path)
     verdicts = {finding.check: finding.verdict for finding in found}
     right = {name for name, verdict in verdicts.items() if verdict == "ok"}
-    assert right == {"hello", "not-a-request", "unknown-request", "unknown-channel"}
+    assert right == {"hello", "not-a-request"}
     (wrong,) = [finding for finding in found if finding.verdict == "wrong"]
     assert wrong.check == "open-channel"
     assert "open_channel is not written yet" in wrong.seen
     assert {finding.waits_for for finding in found if finding.verdict == "skipped"} == {wrong.check}
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == sources
+
+
+WRITTEN = """
+    async def open_channel(self, request: Fields) -> None:
+        self.channels[request["id"]] = grpc.aio.insecure_channel(request["target"])
+        self.say("done", id=request["id"])
+
+    async def start_calls(self, request: Fields) -> None:
+        turns = asyncio.Semaphore(request["concurrency"] or 1000)
+        channel = self.channels[request["channel"]]
+        self.tasks.update(
+            (call["id"], asyncio.create_task(self.make(channel, call, turns)))
+            for call in request["calls"]
+        )
+        await asyncio.gather(*(self.tasks[call["id"]] for call in request["calls"]))
+        self.say("done", id=request["id"])
+
+    async def make(self, channel: Any, call: Fields, turns: asyncio.Semaphore) -> None:
+        async with turns:
+            started = self.now()
+            status, details = await self.outcome(channel, call)
+            about = {"status": status, "details": details, "hostname": None}
+            self.say("finished", call=call["id"], **about, started_at=started, ended_at=self.now())
+"""
+"""The rest of an adapter for the check `cancel`, which looks at no metadata and no hostname."""
+
+TASKS_CANCELLED = """
+    async def cancel(self, request: Fields) -> None:
+        for name in request["calls"]:
+            self.tasks[name].cancel()
+        self.say("done", id=request["id"])
+"""
+"""What the comment of the skeleton warns of."""
+
+LOST = (
+    r"the suite started (call-\d+) and (call-\d+) with `concurrency` 1, cancelled \2, which was "
+    r"waiting for its turn, and then \1\. Within 5 s the adapter wrote no `finished` for .*\2 and "
+    r"no `done` for the `start_calls`"
+)
+
+
+def filled_in(folder: Path, *, example: bool) -> Path:
+    """Fill the Python skeleton in, with its own example of `cancel` or with a wrong one."""
+    scaffold.write("python", folder)
+    program = folder / "adapter.py"
+    text = program.read_text()
+    (commented,) = re.findall(r"    #\n((?:    #     .*\n|    #\n)+)\n    async def cancel", text)
+    shown = re.sub(r"^    # ?", "", commented, flags=re.MULTILINE)
+    parts = shown if example else TASKS_CANCELLED + shown[shown.index("    async def outcome") :]
+    for name in ("open_channel", "start_calls", "cancel"):
+        stub = f"""    async def {name}(self, request: Fields) -> None:
+        raise NotImplementedError("{name} is not written yet")
+"""
+        assert stub in text
+        text = text.replace(stub, "")
+    for before, added in {
+        "    async def watch": f"{WRITTEN}\n{parts}\n",
+        "    def now(self)": "        self.tasks, self.cancelled, self.sent = {}, set(), {}\n\n",
+        "from typing import Any": "import grpc.aio\n",
+    }.items():
+        assert before in text
+        text = text.replace(before, added + before)
+    program.write_text(text)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def cancel() -> Check:
+    (found,) = (check for check in every_check() if check.name == "cancel")
+    return found
+
+
+async def test_the_example_of_cancel_in_the_skeleton_loses_no_call(
+    cancel: Check, tmp_path: Path
+) -> None:
+    prepared = prepare(find(f"{filled_in(tmp_path / 'mine', example=True)}@1.85.1"))
+    async with Backend.running() as backend:
+        adapter = AdapterUnderCheck(prepared, tmp_path, backend, lambda _line: None)
+        await cancel.run(adapter)
+        await adapter.end()
+
+
+async def test_the_doctor_names_the_call_that_cancelled_tasks_lose(
+    cancel: Check, tmp_path: Path
+) -> None:
+    prepared = prepare(find(f"{filled_in(tmp_path / 'mine', example=False)}@1.85.1"))
+    async with Backend.running() as backend:
+        adapter = AdapterUnderCheck(prepared, tmp_path, backend, lambda _line: None)
+        with pytest.raises(ClientHung, match=LOST):
+            await cancel.run(adapter)
+        started, *_ = (line for line in adapter.exchange.lines if "start_calls" in line)
+        assert started.startswith('> {"type":"start_calls"')
+        assert '"concurrency":1' in started
+        assert len(started) < 200
+        assert [line[:17] for line in adapter.exchange.lines if '"cancel"' in line] == [
+            '> {"type":"cancel'
+        ] * 2
+        assert '< {"type": "done"' in "".join(adapter.exchange.lines)
+        await adapter.end()

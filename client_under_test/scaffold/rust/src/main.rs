@@ -67,6 +67,11 @@ impl Adapter {
 
     /// Does what must happen in the order of requests, and returns the rest, which may take long.
     /// The rest runs while later requests are handled, and the adapter writes `done` at its end.
+    ///
+    /// So `begin` enters the calls of a `start_calls` into a table, and a `cancel` finds them all there.
+    /// A call that waits for its turn has nothing to cancel yet: mark it, and look at the mark when its
+    /// turn comes. The call then finishes as CANCELLED and is not sent. Dropping or aborting its future
+    /// instead writes no `finished`.
     fn begin(&mut self, request: &Value) -> Result<Rest, String> {
         match request["type"].as_str().unwrap_or_default() {
             // In the order in which `xdspec doctor` asks for them.

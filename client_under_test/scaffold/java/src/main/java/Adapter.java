@@ -75,6 +75,11 @@ public final class Adapter {
   /**
    * Does what must happen in the order of requests, and returns the rest, which may take long. The
    * rest runs while later requests are handled, and the adapter writes `done` at its end.
+   *
+   * <p>So this method enters the calls of a start_calls into a table, and a cancel finds them all
+   * there. A call that waits for its turn has nothing to cancel yet: mark it, and look at the mark
+   * when its turn comes. The call then finishes as CANCELLED and is not sent. A task that is
+   * cancelled in the executor's queue writes no `finished`.
    */
   private Runnable begin(int id, String type, JsonObject request) {
     switch (type) { // in the order in which `xdspec doctor` asks for them
