@@ -58,7 +58,7 @@ def _ready(client: Client, environment: dict[str, str], settings: Settings) -> T
     def say(words: str) -> None:
         screen.print(words, highlight=False, markup=False)
 
-    with patience(screen, f"making what {client} needs"):
+    with patience(screen, client.preparation):
         made = prepare(client, environment)
     subject = subject_for(made, environment=environment)
     with tempfile.TemporaryDirectory(prefix="xdspec-") as scratch:

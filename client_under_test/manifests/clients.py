@@ -61,6 +61,13 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
         return str(msgspec.structs.replace(found, name=str(self.folder)))
 
     @property
+    def preparation(self) -> str:
+        """What a command waits for until the client can start."""
+        if self.source is None:
+            return f"building or installing {self}"
+        return f"building {self} from {self.source} (a first build takes minutes)"
+
+    @property
     def is_shipped(self) -> bool:
         """Return whether the suite ships the client's folder."""
         return self.folder.is_relative_to(BUILT_IN)

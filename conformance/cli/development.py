@@ -61,7 +61,7 @@ def doctor(client: str | None) -> int:
         if client is None:
             return int(Exit.BAD_INPUT if lacks else Exit.CONFORMS)
         (found,) = there
-        with patience(Screen(), f"making what {found} needs"):
+        with patience(Screen(), found.preparation):
             prepared = prepare(found)
         require_machine(jobs=1)
         with scratch() as folder:

@@ -117,7 +117,7 @@ def _prepared(name: str, options: ExploreOptions, screen: Console) -> Prepared:
         raise Stop("--commit needs --source: name the checkout")
     with client_trouble():
         client = from_source(found_client(name), options.source, options.commit)
-        with patience(screen, f"making what {client} needs"):
+        with patience(screen, client.preparation):
             prepared = prepare(client, options.environment)
     if missing := lacks(prepared):
         raise Stop(

@@ -194,7 +194,12 @@ RUN = (
         is_flag=True,
         help="Keep client and servers of one scenario up at its end, until Enter or a signal.",
     ),
-    option("--no-baseline", group=BASELINES, is_flag=True, help="Ignore baselines."),
+    option(
+        "--no-baseline",
+        group=BASELINES,
+        is_flag=True,
+        help="Treat known failures as new ones, which fail the run.",
+    ),
     option(
         "--baseline",
         group=BASELINES,

@@ -56,7 +56,7 @@ def serve(pattern: str, options: ServeOptions, catalogue: Catalogue, screen: Con
                 f"{client} cannot make single calls for a scenario: choose another "
                 "client with --with"
             )
-        with patience(screen, f"making what {client} needs"):
+        with patience(screen, client.preparation):
             prepared = prepare(client, options.environment)
     require_machine(jobs=1)
     out = options.out.absolute() / FOLDER

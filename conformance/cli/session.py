@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from functools import partial
@@ -23,6 +24,7 @@ from client_under_test.contract.exceptions import (
     NoWheel,
     UnfitSource,
 )
+from conformance import timing
 from conformance.cli.error_report import TROUBLE, forget, in_a_line
 from conformance.cli.failures import Failure, client_trouble
 from conformance.cli.interactive import InteractiveSession
@@ -167,8 +169,11 @@ class Session:
     def prepare(self, client: Client) -> Prepared | None:
         """Make what a client needs; None if that cannot be done, which is in the report then."""
         try:
-            with patience(self._screen, f"making what {client} needs"):
+            since = time.monotonic()
+            with patience(self._screen, client.preparation):
                 made = prepare(client, self._options.environment)
+            if (took := time.monotonic() - since) > timing.PATIENCE:
+                self._say(f"{client} is ready after {took:.0f} s")
             return msgspec.structs.replace(made, wrap=self._options.wrap)
         except (MissingToolchain, NoWheel) as trouble:
             if not self._options.every_client:

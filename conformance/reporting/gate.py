@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
 from conformance.judging.verdicts import BAD, PRECEDENCE, Reason, Verdict
 from conformance.reporting.clause_summary import ClauseSummary, Kind
 from conformance.reporting.diff import ClauseDifference, Difference
+from conformance.reporting.failure_groups import listed
 from conformance.reporting.gate_differences import (
     choices_made,
     differences,
@@ -25,7 +26,11 @@ from conformance.reporting.repeats import Shown, rates_of
 from conformance.reporting.report import Exit, Run, is_fatal
 from conformance.spec.catalogue import Catalogue, Strength
 
-PLURAL = 2
+NAMED: Final = 4
+"""Clauses that the last line names."""
+
+ONLY_IF_STRICT: Final = "fails the gate only with --strict"
+"""What is said of a broken clause that is no MUST."""
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,9 +74,24 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
         """Return whether the change ran again to show the difference."""
         return self.head.runs > 0
 
+    @property
+    def counts_if_strict(self) -> bool:
+        """Return whether it breaks its clause, but fails the gate only with ``--strict``."""
+        return self.kind is Kind.BROKEN and not self.is_fatal and not self.is_luck
+
     def __str__(self) -> str:
         words = self._difference + self._again
-        return words if self.chance is None else f"{words} (p = {self.chance:.2g})"
+        words = words if self.chance is None else f"{words} (p = {self.chance:.2g})"
+        return words + self._mark
+
+    @property
+    def brief(self) -> str:
+        """Return what each side showed, without how often."""
+        return self._difference + self._mark
+
+    @property
+    def _mark(self) -> str:
+        return f"; {ONLY_IF_STRICT}" if self.counts_if_strict else ""
 
     @property
     def _difference(self) -> str:
@@ -86,8 +106,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     def _again(self) -> str:
         if not self.is_repeated:
             return "" if self.varies else "; not repeated"
-        on_base = f", on the base in {self.base}" if self.base.runs else ""
-        return f"; again in {self.head} {'run' if self.head.runs == 1 else 'runs'}{on_base}"
+        on_base = f", base {self.base.count}/{self.base.runs}" if self.base.runs else ""
+        return f"; reproduced: change {self.head.count}/{self.head.runs}{on_base}"
 
 
 def _follows_another(told: ClauseSummary | None) -> bool:
@@ -109,6 +129,14 @@ def _side(told: ClauseSummary | None, *, with_edition: bool) -> str:
     if with_edition and told.edition:
         about.append(f"judged by {told.edition}")
     return f"{words} ({', '.join(about)})" if about else words
+
+
+def _why_spared(spared: Sequence[Change]) -> str:
+    """Return why broken clauses do not fail the gate, and which option changes that."""
+    clauses = listed((change.clause for change in spared), NAMED)
+    strengths = " or ".join(dict.fromkeys(change.strength.value for change in spared))
+    verb, them = ("is", "it") if len(spared) == 1 else ("are", "them")
+    return f"{clauses} {verb} {strengths}; --strict counts {them}"
 
 
 class Gate(msgspec.Struct, frozen=True, kw_only=True):
@@ -172,15 +200,17 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def _conclusion(self) -> str:
-        fatal = sum(change.is_fatal for change in self.broken)
         if self.exit is Exit.NOTHING_RAN:
             return "no clause was judged"
         if not self.broken:
             return f"this change breaks nothing{self._choices}"
         words = f"this change breaks {counted(len(self.broken), 'clause')}"
-        if fatal != len(self.broken):
-            fails = "fails" if fatal < PLURAL else "fail"
-            words += f", of which {fatal or 'none'} {fails} the gate"
+        spared = [change for change in self.broken if not change.is_fatal]
+        if spared:
+            fatal = len(self.broken) - len(spared)
+            counts = f"{fatal} {'fails' if fatal == 1 else 'fail'} the gate, " if fatal else ""
+            rest = f"{len(spared)} {'does' if len(spared) == 1 else 'do'} not"
+            words += f": {counts}{rest}{'' if fatal else ' fail the gate'} ({_why_spared(spared)})"
         return f"{words}{self._choices}"
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 from xml.etree.ElementTree import Element, ElementTree, SubElement
@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element, ElementTree, SubElement
 from conformance.judging.verdicts import Verdict
 from conformance.reporting.clause_summary import Kind
 from conformance.reporting.failure_groups import FailedDecision, Group, groups, listed
-from conformance.reporting.failure_texts import program_of
+from conformance.reporting.failure_texts import program_of, wording_lines
 from conformance.reporting.gate import Change, Gate
 from conformance.reporting.gate_differences import without_baseline
 from conformance.reporting.junit import as_xml, finished
@@ -63,8 +63,8 @@ def lines(
     yield found.last_word
 
 
-def _line(change: Change) -> str:
-    return f"{change.clause:14} {change.title} [{change.strength.value}]: {change}"
+def _line(change: Change, text: str = "") -> str:
+    return f"{change.clause:14} {change.title} [{change.strength.value}]: {text or change}"
 
 
 def _unrepeated(found: Gate) -> str:
@@ -105,24 +105,31 @@ def _broken_lines(
         yield f"\nbroken  {counted(len(found.broken), 'clause')}"
     alike = [*_groups_of_broken(found, head, catalogue)]
     for own, group in alike:
-        yield from _group_lines(own, group, repeat, verbose=verbose)
+        wordings = wording_lines(catalogue[own[0].clause])
+        yield from _group_lines(own, group, wordings, repeat, verbose=verbose)
     grouped = {change.clause for own, _ in alike for change in own}
     for change in (change for change in found.broken if change.clause not in grouped):
         yield f"  {_line(change)}"
 
 
 def _group_lines(
-    own: Sequence[Change], group: Group, repeat: str, *, verbose: bool
+    own: Sequence[Change], group: Group, wordings: Iterable[str], repeat: str, *, verbose: bool
 ) -> Iterator[str]:
     first, *others = own
     yield f"  {first.clause}  {first.title} [{first.strength.value}]"
     yield f"    {first}"
+    yield from (f"  {wording}" for wording in wordings)
     for name, text in (*_evidence(first, group, repeat), *_show(first, group, repeat)):
         yield f"    {name:8}  {text}".replace("\n", f"\n{'':14}")
-    if others and verbose:
-        yield from (f"    likewise  {_line(change)}" for change in others)
-    elif others:
-        yield f"    likewise  {listed([change.clause for change in others], NAMED)}"
+    if not others:
+        return
+    yield "    probably the same cause"
+    if verbose:
+        yield from (f"      {_line(change)}" for change in others)
+        return
+    yield from (f"      {_line(change, change.brief)}" for change in others[:NAMED])
+    if len(others) > NAMED:
+        yield f"      and {counted(len(others) - NAMED, 'more clause')} (-v lists all)"
 
 
 def _place(change: Change, group: Group) -> FailedDecision:
@@ -135,7 +142,7 @@ def _place(change: Change, group: Group) -> FailedDecision:
 def _show(change: Change, group: Group, repeat: str) -> Iterator[tuple[str, str]]:
     """Return the command that shows the evidence of a failure."""
     if folder := _place(change, group).scenario.evidence:
-        yield "show", f"{program_of(repeat)} show {shlex.quote(folder)}"
+        yield "evidence", f"{program_of(repeat)} show {shlex.quote(folder)}"
 
 
 def _evidence(change: Change, group: Group, repeat: str) -> Iterator[tuple[str, str]]:
@@ -148,6 +155,9 @@ def _evidence(change: Change, group: Group, repeat: str) -> Iterator[tuple[str, 
     ):
         if text:
             yield name, text
+    if served := [*dict.fromkeys(place.scenario.served)]:
+        others = f" (the first of {len(served)} configurations)" if len(served) > 1 else ""
+        yield "served", f"{served[0]}{others}"
     yield "repeat", f"{repeat} --scenario {shlex.quote(place.scenario.id)}"
 
 

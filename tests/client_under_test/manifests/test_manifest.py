@@ -338,3 +338,10 @@ def test_a_field_that_stands_in_another_table_is_told_where() -> None:
         "`versions` belongs under [build], [[editions]], [[ring-key-formats]], [[choices]], "
         "[variants.NAME]"
     )
+
+
+def test_what_is_waited_for_names_the_sources() -> None:
+    client = find("go")
+    built = client.built_from(Path("grpc-go"))
+    assert built.preparation == "building go@source from grpc-go (a first build takes minutes)"
+    assert client.preparation == "building or installing go"

@@ -82,7 +82,8 @@ def test_nothing_that_was_judged_opens_no_gate() -> None:
 def test_a_should_closes_the_gate_if_that_is_wanted() -> None:
     base = [msgspec.structs.replace(PASS, clause=SHOULD)]
     assert compared(base, [NO_SHOULD]).exit is Exit.CONFORMS
-    assert "1 clause, of which none fails the gate" in compared(base, [NO_SHOULD]).last_word
+    word = f"1 clause: 1 does not fail the gate ({SHOULD} is SHOULD; --strict counts it)"
+    assert word in compared(base, [NO_SHOULD]).last_word
     assert compared(base, [NO_SHOULD], strict=True).exit is Exit.DEVIATES
 
 
@@ -100,10 +101,10 @@ def test_a_clause_that_another_failure_hides_alone_is_broken_all_the_same() -> N
     good, bad, alone = run(PASS), run(FAIL), run(hidden)
     found = compared([PASS], [FAIL], on_base=[good], on_head=[alone])
     assert found.exit is Exit.DEVIATES
-    assert "again in 1 of 1 run, on the base in 0 of 1" in f"{found.changes[0]}"
+    assert "reproduced: change 1/1, base 0/1" in f"{found.changes[0]}"
     assert unclear(good, bad, [shown(good)], [shown(alone)]) == ()
     mended = compared([FAIL], [PASS], on_base=[alone], on_head=[good])
-    assert "again in 1 of 1 run, on the base in 0 of 1" in f"{mended.changes[0]}"
+    assert "reproduced: change 1/1, base 0/1" in f"{mended.changes[0]}"
 
 
 # A base runs only what decides whether the change breaks something.
@@ -178,8 +179,8 @@ def test_a_race_is_told_as_a_rate() -> None:
     often = compared([PASS], [FAIL], on_head=[*[bad] * 9, good], on_base=[good] * 10)
     rare = compared([PASS], [FAIL], on_head=[*[bad] * 3, *[good] * 7], on_base=[good] * 10)
     assert (often.exit, rare.exit) == (Exit.DEVIATES, Exit.CONFORMS)
-    assert "again in 9 of 10 runs, on the base in 0 of 10 (p = " in f"{often.changes[0]}"
-    assert "again in 3 of 10 runs, on the base in 0 of 10 (p = 0.11)" in f"{rare.changes[0]}"
+    assert "reproduced: change 9/10, base 0/10 (p = " in f"{often.changes[0]}"
+    assert "reproduced: change 3/10, base 0/10 (p = 0.11)" in f"{rare.changes[0]}"
     assert rare.changes[0].is_luck
     assert "not counted, because chance may explain it" in "\n".join(
         lines(rare, bad, CATALOGUE, "./xdspec run one")
@@ -241,7 +242,7 @@ def test_a_difference_within_a_clause_that_fails_anyhow() -> None:
     head = built(of("a", FAIL), of("b", FAIL))
     found = gate(base, head, CATALOGUE, on_head=[shown(head)], on_base=[shown(base)])
     (change,) = found.broken
-    assert f"{change}".startswith("in b: pass → fail (deviates); again in 1 of 1 run")
+    assert f"{change}".startswith("in b: pass → fail (deviates); reproduced: change 1/1")
 
 
 STATED = Decision(
@@ -263,7 +264,7 @@ def test_a_free_choice_that_differs_from_the_manifest_breaks_no_rule() -> None:
     assert found.last_word == last
     text = "\n".join(lines(found, head, CATALOGUE, "./xdspec run one"))
     assert "\nchanged\n" in text
-    assert "the first entry → the last entry; again in 1 of 1 run, on the base in 0 of 1" in text
+    assert "the first entry → the last entry; reproduced: change 1/1, base 0/1" in text
     assert "client.toml states another choice: if you mean this change, correct" in text
     assert "client.toml states another choice" in "\n".join(
         markdown(found, head, CATALOGUE, "./xdspec run one")
@@ -310,19 +311,43 @@ def test_a_difference_in_words(was: Decision, now: Decision, words: str) -> None
     assert f"{change}".partition(";")[0].endswith(words)
 
 
-def test_evidence_is_named_and_likewise_is_described_on_request() -> None:
+def test_evidence_is_named_and_others_of_the_same_cause_are_listed() -> None:
     bad = replaced(FAIL, wanted="each call at a", saw="3 of 9 calls at b")
     like = replaced(bad, clause=OTHER)
-    record = msgspec.structs.replace(of("a", bad, like), evidence="out/one/a b")
+    served = ("RING_HASH, 2 endpoints", "RING_HASH, 3 endpoints")
+    record = msgspec.structs.replace(of("a", bad, like), evidence="out/one/a b", served=served)
     base, head = built(of("a", PASS, OTHER_PASS)), built(record)
     found = gate(base, head, CATALOGUE, on_head=[shown(head)], on_base=[shown(base)])
     repeat = "./xdspec run one --seed 1"
     text = "\n".join(lines(found, head, CATALOGUE, repeat))
-    assert "\n    show      ./xdspec show 'out/one/a b'\n" in text
-    assert f"likewise  {OTHER}" in text
-    assert CATALOGUE[OTHER].title not in text
-    assert CATALOGUE[OTHER].title in "\n".join(lines(found, head, CATALOGUE, repeat, verbose=True))
+    assert "\n    evidence  ./xdspec show 'out/one/a b'\n" in text
+    edition = CATALOGUE[CLAUSE].editions[0]
+    assert CATALOGUE[CLAUSE].wordings[edition] in text
+    assert "served    RING_HASH, 2 endpoints (the first of 2 configurations)\n" in text
+    title, strength = CATALOGUE[OTHER].title, CATALOGUE[OTHER].strength.value
+    cause = f"    probably the same cause\n      {OTHER:14} {title} [{strength}]: pass → fail"
+    assert cause in text
+    assert text.count("reproduced") == 1
+    verbose = "\n".join(lines(found, head, CATALOGUE, repeat, verbose=True))
+    assert cause in verbose
+    assert verbose.count("reproduced") == 2
     assert found.changes[0].evidence == ("out/one/a b",)
+
+
+def test_a_clause_that_counts_only_with_strict_is_marked() -> None:
+    bad = [FAIL, NO_SHOULD]
+    head = run(*bad)
+    was = [PASS, replaced(PASS, clause=SHOULD)]
+    text = "\n".join(lines(compared(was, bad), head, CATALOGUE, "xdspec run one"))
+    marked = [
+        line for line in text.splitlines() if line.endswith("fails the gate only with --strict")
+    ]
+    assert len(marked) == 1
+    why = f"({SHOULD} is SHOULD; --strict counts it)"
+    assert text.endswith(f"this change breaks 2 clauses: 1 fails the gate, 1 does not {why}")
+    strict = compared(was, bad, strict=True)
+    assert strict.last_word == "this change breaks 2 clauses"
+    assert "--strict" not in "\n".join(lines(strict, head, CATALOGUE, "xdspec run one"))
 
 
 def test_only_what_does_not_repeat_itself_runs_ten_times() -> None:
@@ -353,7 +378,7 @@ def test_a_screen_names_the_clause_and_how_to_repeat_it() -> None:
     text = "\n".join(lines(found, head, CATALOGUE, "./xdspec run one --seed 1"))
     assert "broken  1 clause" in text
     assert CATALOGUE[CLAUSE].title in text
-    assert "again in 1 of 1 run, on the base in 0 of 1" in text
+    assert "reproduced: change 1/1, base 0/1" in text
     assert "expected  each call at a" in text
     assert "observed  3 of 9 calls at b" in text
     assert f"./xdspec run one --seed 1 --scenario '{head.scenarios[0].id}'" in text
