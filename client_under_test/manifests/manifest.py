@@ -47,9 +47,10 @@ class Start(_Table, frozen=True, kw_only=True):
     """The processors that one process keeps busy on average. The suite then runs no more of them at
     once than there are processors."""
     reads_late: tuple[_Words, ...] | None = None
-    """For an adapter in Python: the environment variables that are read only after its imports. Its
-    processes are then forked from one that has done the imports, if their other variables are
-    equal. The imports must start no thread."""
+    """Advanced, to start faster; leave it out at first. For an adapter in Python: the environment
+    variables that are read only after its imports, as in `["GRPC_XDS_BOOTSTRAP_CONFIG"]`. Processes
+    whose other variables are equal are then forked from one that has done the imports. The imports
+    must start no thread."""
     environment: dict[str, str] = {}
     """Environment variables for the adapter."""
     asks: dict[str, _Words] = {}
@@ -85,7 +86,11 @@ class Tool(_Table, frozen=True, kw_only=True):
 
 
 class Build(_Table, frozen=True, kw_only=True):
-    """How a compiled adapter is built. A build is reused while all that it read is unchanged."""
+    """How the adapter is built. A build is reused while all that it read is unchanged.
+
+    An interpreted client uses it to install its packages into `{output}`; the `client.toml` and
+    `build.sh` of the `node` adapter are an example.
+    """
 
     command: _Command
     """The command that fills the folder `{output}` from the sources in `{folder}`, and writes
@@ -147,7 +152,10 @@ class Refs(_Table, frozen=True, kw_only=True):
 
 
 class KnobPassing(_Table, frozen=True, kw_only=True):
-    """How a knob reaches the client: by a channel option or by an environment variable."""
+    """How a knob reaches the client: by a channel option or by an environment variable.
+
+    A knob is a setting that some scenarios need, such as `ring_size_cap`.
+    """
 
     option: _Words | None = None
     """The name in the `options` of `open_channel`; the value is a number."""

@@ -63,6 +63,8 @@ def doctor(client: str | None) -> int:
         (found,) = there
         with patience(Screen(), found.preparation):
             prepared = prepare(found)
+        if found.manifest.python is not None:
+            echo(f"    uses      {found.manifest.python.distribution} {prepared.version}")
         require_machine(jobs=1)
         with scratch() as folder:
             try:
@@ -100,7 +102,8 @@ def new_client(language: str | None, folder: Path | None) -> None:
     if language not in with_program:
         named = ", ".join(with_program)
         echo(f"It has no program: only the skeletons for {named} have one.")
-    echo(f"Next: {program()} doctor {shlex.quote(str(folder))}")
+    first = "" if language in with_program else "write `adapter` as README.md says, then "
+    echo(f"Next: {first}{program()} doctor {shlex.quote(str(folder))}")
 
 
 @cloup.command(epilog=examples("mutants --clause A42-RING-13", "mutants --area ring_hash/ring"))

@@ -36,7 +36,7 @@ def toolchain_lines(
     if manifest.start.asks:
         state = f"needs values by --env: {', '.join(manifest.start.asks)}"
     elif manifest.python is not None:
-        state = f"{manifest.python.distribution} from a package index; installed: {made}"
+        state = f"{manifest.python.distribution} from a package index; in the cache: {made}"
     elif any(tool.is_missing for tool in tools):
         state = "cannot be built here"
     elif manifest.build is not None:

@@ -14,7 +14,7 @@ from client_under_test.launching.hello_check import contradiction
 
 @check(
     "hello",
-    rule="hello has the version and the capabilities of the manifest",
+    rule="hello has the version and the capabilities of client.toml",
     advice=(
         "let the program that client.toml starts answer `hello` with its contract version, 1 or 2, "
         "the capabilities that client.toml declares, and the version of the library; write logs to "

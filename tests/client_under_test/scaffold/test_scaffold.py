@@ -3,12 +3,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from client_under_test import doctor, find, prepare, scaffold
-from client_under_test.contract.exceptions import ClientHung, ClientTrouble
+from client_under_test.contract.exceptions import ClientHung, ClientTrouble, RequestRefused
 from client_under_test.contract.messages import NEWEST
 from client_under_test.doctor.adapter_under_check import AdapterUnderCheck
 from client_under_test.doctor.backend import Backend
@@ -108,6 +109,11 @@ WRITTEN = """
         await asyncio.gather(*(self.tasks[call["id"]] for call in request["calls"]))
         self.say("done", id=request["id"])
 
+    async def close(self, request: Fields) -> None:
+        await self.channels.pop(request["channel"]).close()
+        self.closed.set()
+        self.say("done", id=request["id"])
+
     async def make(self, channel: Any, call: Fields, turns: asyncio.Semaphore) -> None:
         async with turns:
             started = self.now()
@@ -132,7 +138,11 @@ LOST = (
 )
 
 
-def filled_in(folder: Path, *, example: bool) -> Path:
+AFTER_CLOSE = {"status, details = await": "await self.closed.wait(); status, details = await"}
+"""Lets each call's turn come after the close of its channel."""
+
+
+def filled_in(folder: Path, *, example: bool, changes: Mapping[str, str] = {}) -> Path:
     """Fill the Python skeleton in, with its own example of `cancel` or with a wrong one."""
     scaffold.write("python", folder)
     program = folder / "adapter.py"
@@ -140,7 +150,7 @@ def filled_in(folder: Path, *, example: bool) -> Path:
     (commented,) = re.findall(r"    #\n((?:    #     .*\n|    #\n)+)\n    async def cancel", text)
     shown = re.sub(r"^    # ?", "", commented, flags=re.MULTILINE)
     parts = shown if example else TASKS_CANCELLED + shown[shown.index("    async def outcome") :]
-    for name in ("open_channel", "start_calls", "cancel"):
+    for name in ("open_channel", "start_calls", "cancel", "close"):
         stub = f"""    async def {name}(self, request: Fields) -> None:
         raise NotImplementedError("{name} is not written yet")
 """
@@ -148,39 +158,51 @@ def filled_in(folder: Path, *, example: bool) -> Path:
         text = text.replace(stub, "")
     for before, added in {
         "    async def watch": f"{WRITTEN}\n{parts}\n",
-        "    def now(self)": "        self.tasks, self.cancelled, self.sent = {}, set(), {}\n\n",
+        "    def now(self)": "        self.tasks, self.cancelled, self.sent = {}, set(), {}\n"
+        "        self.closed = asyncio.Event()\n\n",
         "from typing import Any": "import grpc.aio\n",
     }.items():
         assert before in text
         text = text.replace(before, added + before)
+    for old, new in changes.items():
+        assert old in text
+        text = text.replace(old, new)
     program.write_text(text)
     return folder
 
 
-@pytest.fixture(scope="module")
-def cancel() -> Check:
-    (found,) = (check for check in every_check() if check.name == "cancel")
+def check_named(name: str) -> Check:
+    (found,) = (check for check in every_check() if check.name == name)
     return found
 
 
-async def test_the_example_of_cancel_in_the_skeleton_loses_no_call(
-    cancel: Check, tmp_path: Path
-) -> None:
-    prepared = prepare(find(f"{filled_in(tmp_path / 'mine', example=True)}@1.85.1"))
+async def test_the_doctor_says_that_close_came_before_the_call(tmp_path: Path) -> None:
+    changed = filled_in(tmp_path / "mine", example=True, changes=AFTER_CLOSE)
+    prepared = prepare(find(f"{changed}@1.85.1"))
     async with Backend.running() as backend:
         adapter = AdapterUnderCheck(prepared, tmp_path, backend, lambda _line: None)
-        await cancel.run(adapter)
+        refused = (
+            r"started call-\d+ and closed its channel at once, .*refused `start_calls`: UsageE"
+        )
+        with pytest.raises(RequestRefused, match=refused):
+            await check_named("close").run(adapter)
         await adapter.end()
 
 
-async def test_the_doctor_names_the_call_that_cancelled_tasks_lose(
-    cancel: Check, tmp_path: Path
-) -> None:
+async def test_the_example_of_cancel_in_the_skeleton_loses_no_call(tmp_path: Path) -> None:
+    prepared = prepare(find(f"{filled_in(tmp_path / 'mine', example=True)}@1.85.1"))
+    async with Backend.running() as backend:
+        adapter = AdapterUnderCheck(prepared, tmp_path, backend, lambda _line: None)
+        await check_named("cancel").run(adapter)
+        await adapter.end()
+
+
+async def test_the_doctor_names_the_call_that_cancelled_tasks_lose(tmp_path: Path) -> None:
     prepared = prepare(find(f"{filled_in(tmp_path / 'mine', example=False)}@1.85.1"))
     async with Backend.running() as backend:
         adapter = AdapterUnderCheck(prepared, tmp_path, backend, lambda _line: None)
         with pytest.raises(ClientHung, match=LOST):
-            await cancel.run(adapter)
+            await check_named("cancel").run(adapter)
         started, *_ = (line for line in adapter.exchange.lines if "start_calls" in line)
         assert started.startswith('> {"type":"start_calls"')
         assert '"concurrency":1' in started

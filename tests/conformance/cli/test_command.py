@@ -369,10 +369,12 @@ def test_a_new_client_is_for_the_doctor(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path)
     made = invoke("new-client", "other", "my client")
     assert made.exit_code == 0
-    assert made.output.endswith("Next: xdspec doctor 'my client'\n")
+    first = "write `adapter` as README.md says, then"
+    assert made.output.endswith(f"Next: {first} xdspec doctor 'my client'\n")
     ended = invoke("doctor", "my client")
     assert ended.exit_code == 6
     assert "there is no program" in ended.output
+    assert "see: README.md, The first program\n" in ended.output
     assert ended.output.endswith(
         "0 of 27 rules ok, 1 wrong, 24 to check, 2 not declared; next: hello\n"
     )
