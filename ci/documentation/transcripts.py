@@ -19,7 +19,7 @@ _PART = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _WIDTH = 110
-_ABOUT_THIS_MACHINE = ("reusing the build", "unchanged")
+_ABOUT_THIS_MACHINE = ("using the cached build", "unchanged")
 """What lines begin with that a reader on another machine does not see."""
 _ALLOWED = 900.0
 """Seconds for a command: it may build a client first."""

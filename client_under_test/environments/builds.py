@@ -201,13 +201,19 @@ def _reused(place: Path, client: Client, version: str, tree: str) -> Built:
     assert record is not None, "the record was just read, and no other process removes it"
     made_once(place, lambda _: None, _build_cache(client))
     age = in_words(time.time() - record.made)
-    note = f"reusing the build of {client.name} {version} that was made {age} ago"
+    note = f"using the cached build of {client.name} {version} in {_from_home(place)}"
     return Built(
         folder=place,
         digest=record.digest,
         tree=tree,
-        note=f"{note} (sha256 {record.digest[:_DIGITS]}): all that it read is unchanged",
+        note=f"{note} ({age} old, inputs unchanged, sha256 {record.digest[:_DIGITS]})",
     )
+
+
+def _from_home(path: Path) -> str:
+    """Return a path with the user's home written as ``~``."""
+    home = Path.home()
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
 
 def in_words(seconds: float) -> str:

@@ -56,6 +56,19 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
         return self._exact.argument
 
     @property
+    def release(self) -> str:
+        """Name the release that is judged, by its project; empty for any other build.
+
+        Only of a client that can be built from sources, too.
+        """
+        client = self.client
+        is_release = client.source is None and not client.ref and client.is_shipped
+        if not is_release or client.manifest.source is None:
+            return ""
+        project = re.search(r"([^/]+)/issues$", client.manifest.issues)
+        return f"{project[1] if project else client.name} {self.version}"
+
+    @property
     def _exact(self) -> Client:
         if self.client.manifest.python is None or self.client.source is not None:
             return self.client

@@ -232,6 +232,11 @@ class Session:
             exactly: the ids of the only selected scenarios that run; empty: all of them.
         """
         forget(self._folder(client) / TROUBLE)
+        if client.release and not self._conclude:
+            self._say(
+                f"{client.client.name}: {client.release} (released; --source PATH judges a "
+                "checkout)"
+            )
         for note in client.notes:
             self._say(note)
         if self._several and not self._conclude:

@@ -14,7 +14,7 @@ import tomlkit
 from packaging.version import Version
 from tomlkit.items import AoT, Table
 
-from conformance.judging.expectations.ring_mapping import CLOSEST
+from conformance.judging.expectations.ring_mapping import CLOSEST, MET_TWICE, PATTERN
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import baseline
 from conformance.reporting.baseline import Entry
@@ -296,12 +296,23 @@ def _new_failures(runs: Iterable[Run]) -> Mapping[tuple[str, Reason, str], Seque
 
 def _piece(saws: Iterable[str]) -> str:
     """Return the longest text that all contain and that other runs will repeat; may be empty."""
-    first, *others = dict.fromkeys(text.partition(CLOSEST)[0] for text in saws)
+    first, *others = dict.fromkeys(_repeated(text) for text in saws)
     pieces = {piece.strip(" ,;:") for piece in VARYING.split(first)} | {LOCAL} & {
         first[: len(LOCAL)]
     }
     common = [piece for piece in pieces if piece and all(piece in other for other in others)]
     return max(common, key=lambda piece: (len(piece), piece), default="")
+
+
+def _repeated(text: str) -> str:
+    """Return the part of a finding without what may differ in the next run."""
+    for varying in (PATTERN, CLOSEST, FORMER_CLOSEST, MET_TWICE):
+        text = text.partition(varying)[0] or text
+    return text
+
+
+FORMER_CLOSEST = "The closest known ring"
+"""As findings of former versions have it."""
 
 
 def _where(

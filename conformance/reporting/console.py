@@ -126,7 +126,7 @@ def _total(run: Run, codes: Sequence[Exit], begin: str, *, strict: bool = False)
         if (count := run.totals.get(verdict, 0))
     )
     if counts:
-        counts = f"of {counted(sum(run.totals.values()), 'clause')} {counts}"
+        counts = f"{counted(sum(run.totals.values()), 'clause')}: {counts}"
     begin += f"{run.part}: " if run.part else ""
     said = zip(codes, outcome(run, codes, strict=strict), strict=True)
     ends = ", and ".join(f"[{STYLES[code]}]{escape(words)}[/]" for code, words in said)
@@ -147,10 +147,15 @@ def _of_which(run: Run, verdict: Verdict) -> str:
         sum(decision.expected for decision in there),
         sum(bool(decision.blocked_by) for decision in there),
     )
-    if known:
-        of_which = "" if len(there) == 1 else "all " if known == len(there) else f"{known} "
-        return f" ({of_which}known)"
-    return f" ({kept} blocked)" if kept else ""
+    notes = []
+    if verdict is Verdict.FAIL:
+        strengths = Counter(decision.strength for decision in there)
+        notes = [f"{count} {strength.value}" for strength, count in strengths.items()]
+        notes += [f"{known} known"] if known else []
+    if verdict is Verdict.SEEN:
+        notes = ["the text leaves a choice"]
+    notes += [f"{kept} blocked"] if kept else []
+    return f" ({', '.join(notes)})" if notes else ""
 
 
 def show_not_run(console: Console, left: NotRun) -> None:
@@ -241,10 +246,12 @@ def _blocked_lines(run: Run, catalogue: Catalogue) -> Iterator[str]:
     for blocker, names in report.blocked(run).items():
         said = painted(Verdict.SKIP, f"{Verdict.SKIP} ({Reason.BLOCKED})")
         if len(names) == 1:
-            yield f"{said}  {names[0]} {escape(catalogue[names[0]].title)}: by {blocker}"
+            title = escape(catalogue[names[0]].title)
+            yield f"{said}  {names[0]} {title}: blocked by the failure of {blocker}"
             continue
         why = next(iter(run.clauses[names[0]].seen), "").partition("; its stderr ends:")[0]
-        yield f"{said}  {len(names)} clauses: {escape(f'by {blocker}: {why}')}"
+        what = f"blocked by the failure of {blocker}: {why}"
+        yield f"{said}  {len(names)} clauses: {escape(what)}"
 
 
 def _skipped_lines(run: Run, catalogue: Catalogue) -> Iterator[str]:

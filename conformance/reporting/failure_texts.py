@@ -79,7 +79,9 @@ def failures(
                 each = _of_clause(run, catalogue, group.of(clause), repeat)
                 yield "\n".join(["", *map(block, each)])
     if any(group.first.decision.verdict is Verdict.FAIL for group in made):
-        yield "\n".join(["", *_next_steps(repeat, made[0].first.scenario)])
+        is_release = bool(issues) and not run.identity.source
+        steps = _next_steps(repeat, made[0].first.scenario, compares=is_release)
+        yield "\n".join(["", *steps])
 
 
 def _known_upstream(run: Run, group: Group, issues: str, ignored: Ignored | None) -> Iterator[str]:
@@ -90,20 +92,24 @@ def _known_upstream(run: Run, group: Group, issues: str, ignored: Ignored | None
     entries = ignored.entries if ignored else ()
     entry = next((each for each in entries if each.knows(scenario.id, decision)), None)
     if ignored and entry:
-        yield f"  known     {ignored.file}: {entry.explanation}"
+        yield f"  known     failure of {run.title} ({ignored.file}): {entry.seen}"
+        yield f"  cause     {entry.explanation}"
         if entry.issue:
             yield f"  issue     {entry.issue}"
     elif issues and not run.identity.source:
         yield f"  upstream  search for a known issue: {issues}"
 
 
-def _next_steps(repeat: str, scenario: Scenario) -> Iterator[str]:
-    """Say how to debug a failure."""
+def _next_steps(repeat: str, scenario: Scenario, *, compares: bool) -> Iterator[str]:
+    """Say how to debug a failure, and how to compare a checkout with its base."""
     name = shlex.quote(scenario.id)
     client = shlex.split(repeat.partition(" run ")[2] or "CLIENT")[0]
     yield "To debug a failure, add --hold to its repeat command: servers and client stay up."
     served = f"{program_of(repeat)} serve {name} --with {shlex.quote(client)}"
     yield f"For a client in your own debugger: {served}"
+    if compares:
+        gate = f"{program_of(repeat)} gate {shlex.quote(client)} --source YOUR-CHECKOUT"
+        yield f"Did your change cause it? {gate} --base origin/master --scenario {name}"
 
 
 def program_of(repeat: str) -> str:
@@ -133,7 +139,16 @@ def _group(run: Run, catalogue: Catalogue, group: Group, repeat: str) -> Iterato
         clauses = "1 more clause fails" if len(others) == 1 else f"{len(others)} more clauses fail"
         if group.first.decision.verdict is Verdict.ERROR:
             clauses = clauses.replace("fails", "has no verdict").replace("fail", "have no verdict")
-        yield f"  likewise  {clauses} in the same way: {listed(others, CLAUSES_SHOWN)}"
+        yield f"  likewise  {clauses} in the same way (-v describes {_them(others)}):"
+        for other in others[:SHOWN]:
+            clause = catalogue[other]
+            yield f"{'':12}{other:14}{clause.title} [{clause.strength.value}]"
+        if len(others) > SHOWN:
+            yield f"{'':12}and {len(others) - SHOWN} more"
+
+
+def _them(several: Collection[str]) -> str:
+    return "it" if len(several) == 1 else "them"
 
 
 def _of_clause(
@@ -143,8 +158,10 @@ def _of_clause(
     scenario, first = places[0]
     clause, result = catalogue[first.clause], run.clauses[first.clause]
     yield _heading(clause, first.verdict, first.reason)
-    yield _place(clause)
+    yield f"{_place(clause)} ({program_of(repeat)} explain {clause.id})"
     yield from wording_lines(clause)
+    if clause.basis:
+        yield f"  basis     {clause.basis}"
     if len(clause.editions) > 1 and result.edition and result.editions_consistent is not None:
         yield _judged(result.edition, result.editions_consistent)
     if first.reason is Reason.STATED:
@@ -258,7 +275,7 @@ def wording_lines(clause: Clause) -> Iterator[str]:
     """Return the wordings of a clause: with their editions, if there are several."""
     for edition in clause.editions:
         of = f"of {edition}: " if len(clause.editions) > 1 else ""
-        yield f"  wording   {of}{clause.wordings[edition]}"
+        yield f"  requires  {of}{clause.wordings[edition]}"
 
 
 def _place(clause: Clause) -> str:
@@ -307,7 +324,7 @@ def decision_lines(decisions: Iterable[Decision], catalogue: Catalogue) -> Itera
         yield _heading(clause, decision.verdict, decision.reason)
         edition = decision.edition or clause.editions[0]
         yield _place(clause)
-        yield f"  wording   of {edition}: {clause.worded(edition)}"
+        yield f"  requires  of {edition}: {clause.worded(edition)}"
         yield from _found(decision)
         if decision.oracle:
             yield f"    computed  from {decision.oracle}"

@@ -73,7 +73,8 @@ def _deviates(run: Run, *, strict: bool) -> str:
         entries = counted(len(run.surprises), "entry", "entries")
         return f"the baseline is out of date ({entries})"
     if "--no-baseline" in run.repeat.split():
-        return f"does not conform ({counted(new, 'failure')}, known ones included)"
+        failures = counted(new, "failure")
+        return f"does not conform ({failures}; --no-baseline counts known failures, too)"
     known = f", {_known(run)} known" if _known(run) else ""
     return f"does not conform ({counted(new, 'new failure')}{known})"
 

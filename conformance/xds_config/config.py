@@ -70,7 +70,7 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
             beside = "beside it " if routed else ""
             words += f"; {beside}{shortened(cluster.name)}: {cluster.words(routed)}"
         if len(others) > MOST_LISTED:
-            words += f"; {len(others) - MOST_LISTED} more clusters, which are in transcript.jsonl"
+            words += f"; {len(others) - MOST_LISTED} more clusters"
         words += "".join(
             f"; {resource.kind.value} {resource.name} as {len(resource.body)} given bytes"
             for resource in self.given

@@ -41,6 +41,6 @@ class Locality(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         listed = ", ".join(map(str, self.endpoints[:MOST_TOLD]))
         if len(self.endpoints) > MOST_TOLD:
-            listed += f" and {len(self.endpoints) - MOST_TOLD} more, which are in transcript.jsonl"
+            listed += f" and {len(self.endpoints) - MOST_TOLD} more"
         head = f"locality {self.name}, priority {self.priority}, weight {or_unset(self.weight)}"
         return f"{head}: {listed}"

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, get_args
 
+from conformance.judging.call_patterns import Hashing, MappedCall, rule_of, trait_of
 from conformance.judging.expectations.finding import (
     BY_CHANCE,
     Finding,
@@ -45,7 +46,10 @@ FEWEST_FOR_CENSUS = 20
 """With fewer hashes the bounds accept any number of changes."""
 
 
-CLOSEST: Final = "The closest known ring"
+PATTERN: Final = "Pattern: "
+"""Begins the line on what all wrong calls have in common: it may differ in the next run."""
+
+CLOSEST: Final = "The nearest known ring"
 """What comes behind it depends on the ports, so it may be another ring in the next run."""
 
 
@@ -124,7 +128,7 @@ class MatchesRing(TimeDependent, frozen=True, tag="maps_like", kw_only=True):
             wanted += f", or further along the ring past {' and '.join(self.failed)}"
         reading = WEIGHTS[self.weights] if self.weights else "any reading of the weights"
         oracle = f"a ring of {size} entries built as A42 says, {reading}: " + ", ".join(
-            f"{endpoint.address} x {endpoint.weight}" for endpoint in endpoints
+            f"{endpoint.address} (weight {endpoint.weight})" for endpoint in endpoints
         )
         if trouble := trouble_of(calls):
             return Finding(holds=False, wanted=wanted, saw=trouble, oracle=oracle)
@@ -134,9 +138,8 @@ class MatchesRing(TimeDependent, frozen=True, tag="maps_like", kw_only=True):
             saw = f"all {len(calls)} calls so, with {way}"
             return Finding(holds=True, wanted=wanted, saw=saw, oracle=oracle)
         if self.by_arcs:
-            return self._by_census(observed, wanted)
-        nearest, wrong = self._nearest(calls, observed, candidates)
-        saw = ". ".join(filter(None, (_habit(observed), nearest)))
+            return self._by_census(calls, observed, wanted)
+        saw, wrong = self._difference(calls, observed, candidates)
         return Finding(holds=False, wanted=wanted, saw=saw, oracle=oracle, wrong=wrong)
 
     def is_timing_sensitive(self, seen: Observation, before: Ring | None = None) -> bool:
@@ -198,41 +201,94 @@ class MatchesRing(TimeDependent, frozen=True, tag="maps_like", kw_only=True):
         ring = (self.localities, self.config)
         for candidate in candidates:
             if fit(observed, *ring, (candidate,), failed=self.failed):
-                return _named(candidate)
+                return named(candidate)
         is_open = self.allotment is None and not self.by_arcs
         for candidate in (
             each for each in candidates if is_open and each.variant.allotment == "list"
         ):
             if fits_otherwise(observed, *ring, candidate, failed=self.failed):
-                return _named(candidate, "in no known order")
+                return named(candidate, "in no known order")
         return ""
 
-    def _nearest(
+    def _difference(
         self,
         calls: tuple[Call, ...],
         observed: tuple[tuple[int, str], ...],
         candidates: tuple[Candidate, ...],
     ) -> tuple[str, float]:
-        """Return the calls that the closest known ring does not explain, and their share."""
-        best = len(observed) + 1
-        said = "no known way of building the ring is allowed here"
+        """Return how the calls differ from the expected ring, and the share of wrong calls."""
+        lines = [_habit(observed)]
+        if not candidates:
+            lines.append("no known way of building the ring is allowed here")
+            return ". ".join(filter(None, lines)), 1.0
+        candidate, pattern = self._pattern(calls, observed, candidates)
+        mapped = self._mapped(calls, observed, candidate)
+        wrong = [call for call in mapped if not call.is_right]
+        first = wrong[0]
+        lines.append(
+            f"{len(wrong)} of {len(mapped)} calls went elsewhere: "
+            f"{_described(first, self.policies)} reached {first.observed} instead of "
+            f"{first.expected}"
+        )
+        notes = [f"{PATTERN}{pattern}" if pattern else ""]
+        if candidate != candidates[0]:
+            notes.append(
+                f"{CLOSEST} ({len(mapped) - len(wrong)} of {len(mapped)} calls fit): "
+                f"{named(candidate)}"
+            )
+        notes.append(_met_twice(mapped, self.policies))
+        text = ". ".join(filter(None, lines))
+        return "\n".join(filter(None, (text, *notes))), len(wrong) / len(mapped)
+
+    def _pattern(
+        self,
+        calls: tuple[Call, ...],
+        observed: tuple[tuple[int, str], ...],
+        candidates: tuple[Candidate, ...],
+    ) -> tuple[Candidate, str]:
+        """Return the ring to compare with, and what the wrong calls have in common, if anything.
+
+        It is the ring by which a known wrong rule explains all calls; else the first one, unless
+        another ring explains far more calls.
+        """
+        hashing = Hashing(policies=self.policies, terminal=self.terminal)
+        rings: dict[tuple[str, ...], Candidate] = {}
         for candidate in candidates:
-            built = build_for(self.localities, self.config, candidate)
-            picks = [built.pick(value, self.failed) for value, _ in observed]
-            wrong = [i for i, pick in enumerate(picks) if pick != observed[i][1]]
-            if wrong and len(wrong) < best:
-                best, first = len(wrong), wrong[0]
-                call, pick = calls[first], picks[first]
-                said = (
-                    f"{best} of {len(observed)} calls went elsewhere: {call.id} "
-                    f"({headers_of(call)}{_rewritten(call, self.policies)}, hash "
-                    f"{observed[first][0]:#018x}) reached {call.endpoint} instead of {pick}. "
-                    f"{CLOSEST}: {_named(candidate)}"
-                )
-        return said, min(best / max(len(observed), 1), 1.0)
+            ring = build_for(self.localities, self.config, candidate)
+            mapped = self._mapped(calls, observed, candidate)
+            if rings.setdefault(tuple(call.expected for call in mapped), candidate) != candidate:
+                continue
+            rule = "" if self.failed else rule_of(mapped, ring, hashing)
+            if rule:
+                return candidate, rule
+        wrong = {
+            candidate: sum(pick != where for pick, (_, where) in zip(picks, observed, strict=True))
+            for picks, candidate in rings.items()
+        }
+        nearest = min(wrong, key=wrong.__getitem__)
+        if wrong[candidates[0]] < FAR_MORE * wrong[nearest]:
+            nearest = candidates[0]
+        ring = build_for(self.localities, self.config, nearest)
+        mapped = self._mapped(calls, observed, nearest)
+        return nearest, trait_of(mapped, ring, hashing, self.failed)
+
+    def _mapped(
+        self,
+        calls: tuple[Call, ...],
+        observed: tuple[tuple[int, str], ...],
+        candidate: Candidate,
+    ) -> tuple[MappedCall, ...]:
+        ring = build_for(self.localities, self.config, candidate)
+        return tuple(
+            MappedCall(
+                call=call, hash=value, expected=ring.pick(value, self.failed), observed=where
+            )
+            for call, (value, where) in zip(calls, observed, strict=True)
+        )
 
     def _by_census(
         self,
+        calls: tuple[Call, ...],
         observed: tuple[tuple[int, str], ...],
         wanted: str,
     ) -> Finding:
@@ -243,7 +299,11 @@ class MatchesRing(TimeDependent, frozen=True, tag="maps_like", kw_only=True):
         reach each endpoint depends on the weights.
         """
         hashes = [value for value, _ in observed]
-        if saw := _met_twice(observed):
+        placed = (
+            MappedCall(call=call, hash=value, expected=where, observed=where)
+            for call, (value, where) in zip(calls, observed, strict=True)
+        )
+        if saw := _met_twice(placed, self.policies):
             return Finding(holds=False, wanted=wanted, saw=saw)
         taken = census(observed)
         if taken.values < FEWEST_FOR_CENSUS or self.failed:
@@ -275,14 +335,34 @@ class MatchesRing(TimeDependent, frozen=True, tag="maps_like", kw_only=True):
         return tuple(rings.values())
 
 
-def _met_twice(observed: Iterable[tuple[int, str]]) -> str:
-    """Describe a hash that reached two endpoints, which no ring allows; empty if none did."""
-    met_by: dict[int, str] = {}
-    for value, where in observed:
-        if met_by.setdefault(value, where) != where:
-            return (
-                f"one hash reached two endpoints: {met_by[value]} and {where} (hash {value:#018x})"
-            )
+FAR_MORE: Final = 2
+"""A ring is called the nearest only if the first ring leaves this many times as many calls wrong:
+every ring explains some wrong hashes by chance."""
+
+MET_TWICE: Final = "calls with one expected hash reached two endpoints"
+
+
+def _met_twice(mapped: Iterable[MappedCall], policies: tuple[HashPolicy, ...]) -> str:
+    """Describe calls of one hash at two endpoints, which no ring allows; empty if there are none.
+
+    Calls with equal metadata come first: the client picks by more than the hash.
+    """
+    by_hash: dict[int, list[MappedCall]] = {}
+    for call in mapped:
+        by_hash.setdefault(call.hash, []).append(call)
+    pairs = [
+        (first, other)
+        for first, *others in by_hash.values()
+        for other in others
+        if first.observed != other.observed
+    ]
+    equal = [(first, other) for first, other in pairs if first.call.metadata == other.call.metadata]
+    for first, other in (*equal, *pairs):
+        same = ", although their headers are equal" if equal else ""
+        return (
+            f"{MET_TWICE}: {_described(first, policies)} reached {first.observed}, "
+            f"{_described(other, policies)} reached {other.observed}{same}"
+        )
     return ""
 
 
@@ -304,25 +384,38 @@ def _habit(observed: Sequence[tuple[int, str]]) -> str:
     in_turn = len(stretches) >= FEWEST_FOR_CENSUS and complete > 0.95 * len(stretches)
     if in_turn and len(hashes) == len(places):
         return f"calls in turn, whatever their hash ({', '.join(turn)}, and again)"
-    return _met_twice(observed)
+    return ""
+
+
+def _described(mapped: MappedCall, policies: Iterable[HashPolicy]) -> str:
+    """Name a call, with what it sent and the hash that the ring expects."""
+    rewritten = _rewritten(mapped.call, policies)
+    return (
+        f"{mapped.call.id} ({headers_of(mapped.call)}{rewritten}, expected hash "
+        f"{mapped.hash:#018x})"
+    )
 
 
 def _rewritten(call: Call, policies: Iterable[HashPolicy]) -> str:
     """Describe the rewritten header values that the client must hash."""
-    return "".join(
-        f", rewritten to '{rewrite(value, policy.regex, policy.substitution)}'"
+    pairs = (
+        (value, rewrite(value, policy.regex, policy.substitution))
         for policy in policies
         if isinstance(policy, HeaderPolicy) and policy.regex is not None
         for value in header_values(call.metadata, policy.name, policy.several)
     )
+    return "".join(
+        f", must be rewritten to '{rewritten}'" for value, rewritten in pairs if value != rewritten
+    )
 
 
-def _named(candidate: Candidate, order: str = "") -> str:
+def named(candidate: Candidate, order: str = "") -> str:
     """Describe a way of building the ring."""
     variant = candidate.variant
     return (
-        f"keys {variant.key_format}, entries dealt out {order or ORDERS[variant.allotment]}, "
-        f"{SEARCHES[variant.search]}, {SIZES[variant.sizing]}, {WEIGHTS[candidate.weights]}"
+        f"entry keys {variant.key_format}; fractional entry counts rounded "
+        f"{order or ORDERS[variant.allotment]}; {SEARCHES[variant.search]}; "
+        f"{SIZES[variant.sizing]}; {WEIGHTS[candidate.weights]}"
     )
 
 
@@ -338,8 +431,8 @@ SEARCHES: Final[dict[str, str]] = {
     "clamp": "a hash beyond the last entry goes to the last",
 }
 SIZES: Final[dict[str, str]] = {
-    "at least": "at least the minimum size",
-    "above": "more than the minimum size",
+    "at least": "the ring has at least the minimum size",
+    "above": "the ring has more than the minimum size",
 }
 WEIGHTS: Final[dict[str, str]] = {
     "raw": "weights multiplied (A42)",

@@ -90,7 +90,7 @@ def in_words(several: Iterable[Phase]) -> Iterator[tuple[str, bool]]:
         if phase.left_out:
             yield f"{'':11}… {phase.left_out} more …", False
         judged = [f"{each.verdict.value.upper()}  {each.clause}, {each}" for each in phase.judged]
-        at = "in all" if phase.at is None else f"{phase.at:9.3f}"
+        at = "in all" if phase.at is None else f"{phase.at:.3f} s"
         for who, said in (("suite", phase.actions), ("client", phase.outcome), ("judged", judged)):
             for number, words in enumerate(said):
                 begun = f"{at:>9}  {'' if number else who:6}  "
@@ -276,7 +276,7 @@ class _Places:
         if not name:
             return few(addresses)
         if 1 < len(addresses) == self._members[name]:
-            return f"{ALL.get(len(addresses), f'all {len(addresses)}')} of {name}"
+            return f"{ALL.get(len(addresses), f'all {len(addresses)}')} endpoints of {name}"
         return f"{few(addresses)} of {name}"
 
 

@@ -8,6 +8,8 @@ from collections import Counter
 import msgspec
 
 from conformance.judging.expectations import MatchesRing
+from conformance.judging.expectations.finding import headers_of
+from conformance.judging.expectations.ring_mapping import named
 from conformance.judging.observations import Call, Calls, Observation
 from conformance.spec.oracles.request_hash import request_hash
 from conformance.spec.oracles.ring.building import build_for
@@ -125,16 +127,15 @@ def ring_picture(expected: MatchesRing, seen: Observation) -> RingPicture | str 
     calls = tuple(
         Fallen(
             call=call.id,
-            sent=", ".join(f"{key}: {text}" for key, text in call.metadata) or "no metadata",
+            sent=headers_of(call),
             hash=value,
             due=ring.pick(value, expected.failed),
             went=call.endpoint or "",
         )
         for call, value in hashed
     )
-    variant = candidate.variant
     return RingPicture(
-        built=f"keys {variant.key_format}, weights {candidate.weights}, search {variant.search}",
+        built=named(candidate),
         size=len(ring),
         owners=_owners(ring, calls),
         strangers=tuple(sorted({call.went for call in calls} - {*ring.addresses})),

@@ -30,7 +30,20 @@ SIGNS = {Shape.PUSH: "▼", Shape.ACK: "▲", Shape.NACK: "✕", Shape.ASK: "○
 
 SPANS = {Tone.GOOD: "━", Tone.BAD: "✗", Tone.SUITE: "▒", Tone.PLAIN: "─", Tone.FAINT: "·"}
 
-LEGEND = "▼ sent  ▲ accepted  ✕ rejected  ○ requested  ━ ok  ✗ failed  ▒ the suite  ┊ folded"
+LEGEND = {
+    "▼": "sent",
+    "▲": "accepted",
+    "✕": "rejected",
+    "○": "requested",
+    "│": "event",
+    "━": "ok",
+    "✗": "failed",
+    "▒": "the suite",
+    "─": "waiting",
+    "·": "idle",
+    "┊": "folded",
+}
+"""What each sign of the timeline means."""
 
 
 def lines(scene: Scene, width: int) -> Iterator[Line]:
@@ -57,7 +70,7 @@ def _decision(entry: Shown, width: int) -> Iterator[Line]:
     if said.verdict not in BAD:
         return
     where = f"{entry.clause.document}, {entry.clause.section} [{entry.clause.strength.value}]"
-    stated = (("rule", where), ("wording", entry.text), ("basis", entry.clause.basis))
+    stated = (("rule", where), ("requires", entry.text), ("basis", entry.clause.basis))
     computed = ("computed", said.oracle and f"from {said.oracle}")
     told = (("expected", said.wanted), computed, ("observed", said.saw), ("differs", said.differs))
     for name, text in (*stated, *told):
@@ -75,16 +88,14 @@ def ring_lines(it: RingPicture) -> Iterator[Line]:
     """Yield the ring in numbers, and the calls that went elsewhere."""
     yield f"  ring      {it.size} entries, {it.built}", ""
     for owner in it.owners[:SHOWN]:
-        numbers = f"{owner.entries:6} entries  {100 * owner.share:6.2f} %"
+        numbers = f"{owner.entries:6} entries, {100 * owner.share:5.2f} % of all hashes,"
         calls = f"{owner.due:5} calls expected {owner.went:5} observed"
         yield f"    {owner.address:22}{numbers}{calls}", "" if owner.due == owner.went else "yellow"
     yield from _more(len(it.owners), "endpoints")
     for call in it.wrong[:SHOWN]:
-        yield (
-            f"    {call.call}  {call.hash:#018x}  reached {call.went} instead of {call.due}",
-            "red",
-        )
-    yield from _more(len(it.wrong), "calls that went elsewhere")
+        named = f"{call.call} ({call.sent}, expected hash {call.hash:#018x})"
+        yield f"    {named} reached {call.went} instead of {call.due}", "red"
+    yield from _more(len(it.wrong), "more")
 
 
 def share_lines(it: SharesPicture, width: int) -> Iterator[Line]:
@@ -128,15 +139,23 @@ def timeline_lines(it: Timeline, width: int) -> Iterator[Line]:
         place = min(columns - 1, int(at * columns / 100))
         axis[place : place + len(label)] = label
     yield f"{'':{NAMES}}{''.join(axis).rstrip()}", "dim"
-    group = ""
+    group, used = "", ""
     for lane in it.lanes:
         if lane.group != group:
             group = lane.group
             yield group, "bold"
-        yield f"  {lane.name[: NAMES - 3]:{NAMES - 2}}{_drawn(lane, scale, columns)}", ""
+        drawn = _drawn(lane, scale, columns)
+        used += drawn
+        yield f"  {_shortened(lane.name):{NAMES - 2}}{drawn}", ""
     for words in it.left_out:
         yield f"  not drawn: {words}", "dim"
-    yield LEGEND, "dim"
+    yield "  ".join(f"{sign} {what}" for sign, what in LEGEND.items() if sign in used), "dim"
+
+
+def _shortened(name: str) -> str:
+    """Return the name of a lane as far as it fits, with a sign that it was cut."""
+    longest = NAMES - 3
+    return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
 def _drawn(lane: Lane, scale: Scale, columns: int) -> str:

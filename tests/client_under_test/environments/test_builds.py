@@ -105,8 +105,8 @@ def test_a_reused_build_is_told_of(tmp_path: Path, library: Path, sources: str, 
     assert times_made(tmp_path) == 1
     assert (first.notes, first.identity.build) == ((), second.identity.build)
     (note,) = second.notes
-    assert note.startswith("reusing the build of built 2.1 that was made ")
-    assert f"ago (sha256 {second.identity.build[:16]})" in note
+    assert note.startswith("using the cached build of built 2.1 in ")
+    assert f"old, inputs unchanged, sha256 {second.identity.build[:16]})" in note
     library.write_text("hash > h")
     assert prepare(client).notes == ()
     library.write_text("hash >= h")
@@ -256,7 +256,7 @@ def test_a_client_is_built_from_sources(tmp_path: Path, library: Path) -> None:
     assert (first.version, first.name, program(first)) == ("2.2.0-dev", "built@source", "hash >= h")
     assert first.argument == str(client.folder)
     assert times_made(tmp_path) == 1
-    assert again.notes[0].startswith("reusing the build")
+    assert again.notes[0].startswith("using the cached build")
     library.write_text("hash > h")
     changed = prepare(client)
     assert program(changed) == "hash > h"

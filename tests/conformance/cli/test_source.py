@@ -67,7 +67,7 @@ async def test_sources_are_judged_as_they_are(xdspec: Any, library: Path) -> Non
     words = ("run", COMPILED, "--source", str(library), *ONE)
     good, again = await xdspec.run(*words), await xdspec.run(*words)
     assert (good.code, again.code) == (0, 0), again.said
-    assert "reusing the build of compiled 1.7.0 that was made" in again.said
+    assert "using the cached build of compiled 1.7.0 in " in again.said
     whose = f"compiled 1.7.0 ({library}, v1.7.0, commit {named[:12]}, clean, build "
     assert all(outcome.out.splitlines()[-1].startswith(whose) for outcome in (good, again))
     (library / "ring").write_text("down")

@@ -48,7 +48,7 @@ async def test_a_changed_token_changes_the_verdict(
     words = ("run", "go", "--source", str(checkout), *ONE)
     good = await xdspec.run(*words)
     assert good.code == 0, good.said
-    assert "reusing the build of go" in good.said
+    assert "using the cached build of go" in good.said
     assert good.report["runs"][0]["identity"]["build"] == built.build
 
     ring = checkout / "balancer" / "ringhash" / "ring.go"
@@ -69,7 +69,7 @@ async def test_a_changed_token_changes_the_verdict(
     ring.write_text(source)
     again = await xdspec.run(*words)
     assert again.code == 0, again.said
-    assert "reusing the build of go" in again.said
+    assert "using the cached build of go" in again.said
 
 
 def module(folder: Path, name: str = MODULE, version: str = 'const Version = "1.99.0"') -> Path:

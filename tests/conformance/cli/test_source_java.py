@@ -54,7 +54,7 @@ async def test_a_changed_class_changes_the_verdict(
     words = ("run", "java", "--source", str(folder), *ONE)
     good = await xdspec.run(*words)
     assert good.code == 0, good.said
-    assert "reusing the build of java" in good.said
+    assert "using the cached build of java" in good.said
 
     with zipfile.ZipFile(released) as archive:
         content = {name: archive.read(name) for name in archive.namelist()}

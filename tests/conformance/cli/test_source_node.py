@@ -71,7 +71,7 @@ async def test_a_changed_token_changes_the_verdict(
     prepare(find("node").built_from(tarball))  # it may take longer than a command
     good = await xdspec.run(*words)
     assert good.code == 0, good.said
-    assert "reusing the build of node" in good.said
+    assert "using the cached build of node" in good.said
 
     with tarfile.open(tarball) as archive:
         files = {member.name: archive.extractfile(member) for member in archive if member.isfile()}

@@ -139,7 +139,7 @@ async def test_a_changed_token_changes_the_verdict(
     library.write_text("pub fn rounds_down() -> bool { false }")
     again = await xdspec.run(*words)
     assert again.code == 0, again.said
-    assert "reusing the build of rust 0.1.0-alpha.9" in again.said
+    assert "using the cached build of rust 0.1.0-alpha.9" in again.said
 
 
 def released(folder: Path) -> Path:

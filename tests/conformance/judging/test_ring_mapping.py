@@ -228,7 +228,7 @@ def test_one_hash_at_two_endpoints_is_no_ring_at_all() -> None:
     calls = Calls((*STRANGE.calls(FOUR), call, twice))
     finding = by_census(FOUR).finding(calls)
     assert not finding.holds
-    assert "one hash reached two" in finding.saw.lower()
+    assert finding.saw.startswith("calls with one expected hash reached two endpoints: call-0 (")
 
 
 @pytest.mark.parametrize(
@@ -251,13 +251,37 @@ def test_calls_by_another_rule_than_the_hash_are_told_as_such(
     assert saw.startswith(words) if words else saw.split()[1] == "of"
 
 
-def test_one_hash_at_two_endpoints_is_told_of_a_known_format_too() -> None:
+def test_calls_of_one_hash_at_two_endpoints_are_both_named() -> None:
     """In turn, but by hashes that come again: it may be another rule."""
     call, other = at(A, B)
     twice = msgspec.structs.replace(other, metadata=call.metadata)
     saw = FOUR.matches_ring().finding(Calls((call, twice))).saw
-    assert saw.startswith("one hash reached two endpoints: ")
     assert "calls went elsewhere" in saw
+    hashed = f"session='{VALUES[0]}', expected hash {xxh64(VALUES[0]):#018x}"
+    assert saw.splitlines()[-1] == (
+        f"calls with one expected hash reached two endpoints: call-0 ({hashed}) reached {A}, "
+        f"call-1 ({hashed}) reached {B}, although their headers are equal"
+    )
+
+
+def test_a_rule_that_explains_every_call_is_reported() -> None:
+    finding = KNOWN.bind(FOUR.matches_ring()).finding(Client(backwards=True).calls(FOUR))
+    first, second = finding.saw.splitlines()
+    assert WORDS in first
+    assert second == (
+        "Pattern: all 300 calls reached the endpoint of the entry before the expected entry"
+    )
+
+
+def test_a_ring_is_called_the_nearest_only_if_it_explains_far_more() -> None:
+    saw = KNOWN.bind(FOUR.matches_ring()).finding(Client(seed=1).calls(FOUR)).saw
+    assert "nearest known ring" not in saw
+    calls = Client(lightest_has_more=1).calls(FOUR).calls
+    other = next(place for place in PLACES if place != calls[0].endpoint)
+    moved = msgspec.structs.replace(calls[0], endpoint=other)
+    saw = KNOWN.bind(FOUR.matches_ring()).finding(Calls((moved, *calls[1:]))).saw
+    assert saw.startswith("1 of 300 calls went elsewhere")
+    assert "The nearest known ring (299 of 300 calls fit): entry keys {address}_{i}; " in saw
 
 
 SLASHED = Client(key=lambda address, number: f"/{address}_{number}")

@@ -153,6 +153,11 @@ def test_what_is_new_is_told_with_what_another_run_will_show() -> None:
     other = {"ring.one": (KNOWN, FAILS, saw)}
     (entry,) = baseline.parsed(update("", [run(other)], SAID).text.encode(), load(), FILE)
     assert entry.shows == f"calls {nearest}"
+    first = f"9 of 48 calls {nearest}: call-0"
+    for varying in ("Pattern: ", "The nearest known ring (39 of 48 calls fit): "):
+        other = {"ring.one": (KNOWN, FAILS, f"{first}\n{varying}all of them reached the other")}
+        (entry,) = baseline.parsed(update("", [run(other)], SAID).text.encode(), load(), FILE)
+        assert entry.shows in first
     found = update(ENTRY, [run(ANEW, ENTRY)], SAID)
     assert found.text.startswith(ENTRY)
     assert found.text.endswith('issue = "https://a.test/1"\n')

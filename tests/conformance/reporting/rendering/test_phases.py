@@ -149,7 +149,7 @@ def test_a_scenario_in_three_rows() -> None:
     assert [(round(phase.at or 0, 1), phase.actions, phase.outcome) for phase in told] == [
         (
             0.0,
-            ("both of z: serving", "sends EDS version 1: z, b"),
+            ("both endpoints of z: serving", "sends EDS version 1: z, b"),
             (
                 f"connected to {Z1} of z",
                 f"3 calls OK at z (2 at {Z1}, 1 at {Z2})",
@@ -159,8 +159,8 @@ def test_a_scenario_in_three_rows() -> None:
         (
             1.0,
             (
-                f"both of z: {CLOSING}",
-                "both of z: cutting all connections",
+                f"both endpoints of z: {CLOSING}",
+                "both endpoints of z: cutting all connections",
             ),
             (
                 f"tried {Z1} of z, 2 attempts in all, without success ({CLOSING})",
@@ -233,7 +233,7 @@ def test_who_is_held_up_has_not_tried_in_vain() -> None:
 def test_in_words() -> None:
     lines = [*in_words(phases(FOLDER, [decided(Verdict.FAIL, calls_of(4))]))]
     assert lines[:3] == [
-        ("    0.000  suite   both of z: serving", False),
+        ("  0.000 s  suite   both endpoints of z: serving", False),
         ("                   sends EDS version 1: z, b", False),
         (f"           client  connected to {Z1} of z", False),
     ]
