@@ -390,6 +390,7 @@ class Session:
             codes,
             repeat=self._again(client),
             issues=client.client.manifest.issues,
+            is_release=bool(client.release),
             brief=self._several,
             strict=self._options.strict,
             verbose=self._options.verbose,

@@ -18,7 +18,7 @@ from conformance.reporting.outcome import counted, outcome
 from conformance.reporting.report import Exit, NotRun, Run, why_skipped
 from conformance.reporting.stdout import painted
 from conformance.runner.terminal_escape import block
-from conformance.spec.catalogue import Catalogue, Clause
+from conformance.spec.catalogue import Catalogue, Clause, Strength
 from conformance.spec.catalogue.editions import ENVOY
 
 
@@ -30,6 +30,7 @@ def show(  # noqa: PLR0913 - all but four by their names
     *,
     repeat: str,
     issues: str,
+    is_release: bool = False,
     brief: bool,
     strict: bool = False,
     verbose: bool = False,
@@ -44,6 +45,7 @@ def show(  # noqa: PLR0913 - all but four by their names
         codes: the exit codes that apply to the run; the command exits with the first.
         repeat: the beginning of the command that runs one scenario again.
         issues: the client's issue tracker.
+        is_release: whether a release was judged of a client that can be built from a checkout.
         brief: whether the client is named above, as one of several.
         strict: whether a failed SHOULD clause fails the run.
         verbose: whether clauses that pass, leave a choice or fail as the baseline knows are listed.
@@ -61,6 +63,7 @@ def show(  # noqa: PLR0913 - all but four by their names
             catalogue,
             repeat,
             issues,
+            is_release=is_release,
             verbose=verbose,
             ignored=ignored,
         ),
@@ -150,7 +153,7 @@ def _of_which(run: Run, verdict: Verdict) -> str:
     notes = []
     if verdict is Verdict.FAIL:
         strengths = Counter(decision.strength for decision in there)
-        notes = [f"{count} {strength.value}" for strength, count in strengths.items()]
+        notes = [f"{strengths[each]} {each.value}" for each in Strength if strengths[each]]
         notes += [f"{known} known"] if known else []
     if verdict is Verdict.SEEN:
         notes = ["the text leaves a choice"]

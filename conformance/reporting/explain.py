@@ -6,9 +6,11 @@ import ast
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from client_under_test.manifests.clients import BUILT_IN
 from conformance.judging.declaration import Declaration
+from conformance.reporting import baseline
 from conformance.reporting.failure_texts import wording_lines
-from conformance.spec.catalogue import FOLDER, Catalogue, Clause, Edition
+from conformance.spec.catalogue import FOLDER, Catalogue, Clause, Edition, load
 from regular_files import read_text
 
 
@@ -35,17 +37,52 @@ def explain_clause(clause: Clause, declared: Mapping[str, Declaration]) -> str:
         lines.append(f"  rests on  {clause.rests_on}")
     if clause.seen_by:
         lines.append(f"  test      {clause.seen_by}")
+    lines += [f"  text      {link}" for link in _links(clause)]
     lines += [f"  choice    {choice}" for choice in clause.choices]
     if clause.grpc_only:
         lines.append(f"  gRPC only {clause.grpc_only}")
     if clause.unobservable:
         lines.append(f"  not observable: {clause.unobservable}")
     deciders = deciding(clause.id, declared)
-    lines += [f"  scenario  {name}" for name in deciders]
+    places = {name: function_of(name) for name in deciders}
+    lines += [f"  scenario  {name}" + (f" ({at})" if at else "") for name, at in places.items()]
     if clause.awaits:
         lines.append(f"  no scenario yet: it needs {clause.awaits}")
     lines.append(f"  source    {row_of(clause.id)}")
+    lines += [f"  mutants   {file}" for file in _mutants_of(clause.id)]
+    lines += [f"  fails     {client}" for client in known_to_fail(clause.id)]
     return "\n".join(lines)
+
+
+def known_to_fail(clause: str) -> tuple[str, ...]:
+    """Return the built-in clients whose baselines have a failure of a clause, and what they show.
+
+    An entry may be about some versions only.
+    """
+    found = []
+    for path in sorted(BUILT_IN.rglob(baseline.FILE)):
+        for entry in baseline.read(path, load()):
+            if entry.clause == clause:
+                versions = f" {entry.versions}" if entry.versions else ""
+                found.append(
+                    f"{path.parent.relative_to(BUILT_IN)}{versions}: {entry.seen} ({_shown(path)})"
+                )
+    return tuple(dict.fromkeys(found))
+
+
+def _links(clause: Clause) -> tuple[str, ...]:
+    """Return the addresses of the texts that word a clause."""
+    editions = load().editions
+    return tuple(dict.fromkeys(filter(None, map(editions.link, clause.editions))))
+
+
+def _mutants_of(clause: str) -> tuple[str, ...]:
+    """Return the file of a clause's mutants, if there is one; it is named as the clause's file."""
+    row = Path(__file__).parents[2] / row_of(clause).rpartition(":")[0]
+    if not row.is_relative_to(FOLDER):
+        return ()
+    file = (MUTANTS / row.relative_to(FOLDER)).with_suffix(".py")
+    return (_shown(file),) if file.is_file() else ()
 
 
 def explain_scenario(name: str, declared: Mapping[str, Declaration], known: Catalogue) -> str:
@@ -87,6 +124,7 @@ def function_of(scenario: str) -> str:
 
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
+MUTANTS = Path(__file__).parents[1] / "mutation" / "mutants"
 
 
 def _shown(path: Path) -> str:

@@ -52,6 +52,7 @@ def failures(
     repeat: str,
     issues: str,
     *,
+    is_release: bool = False,
     verbose: bool = False,
     ignored: Ignored | None = None,
 ) -> Iterable[str]:
@@ -64,6 +65,7 @@ def failures(
         catalogue: the clauses.
         repeat: the beginning of the command that runs one scenario again.
         issues: the client's issue tracker.
+        is_release: whether a release was judged of a client that can be built from a checkout.
         verbose: whether every clause of a group is described, not only the most basic one.
         ignored: the baseline, if the run does not use it.
     """
@@ -79,7 +81,6 @@ def failures(
                 each = _of_clause(run, catalogue, group.of(clause), repeat)
                 yield "\n".join(["", *map(block, each)])
     if any(group.first.decision.verdict is Verdict.FAIL for group in made):
-        is_release = bool(issues) and not run.identity.source
         steps = _next_steps(repeat, made[0].first.scenario, compares=is_release)
         yield "\n".join(["", *steps])
 

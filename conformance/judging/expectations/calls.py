@@ -14,6 +14,7 @@ from conformance.judging.expectations.finding import (
     calls_of,
     details_text,
     headers_of,
+    spread,
     statuses_text,
     tally,
     trouble_of,
@@ -139,7 +140,7 @@ class OneEndpoint(Grouped, frozen=True, tag="one_endpoint"):
         if trouble := trouble_of(calls):
             return Finding(holds=False, wanted=wanted, saw=trouble)
         split = [group for group in self.groups(calls) if len({c.endpoint for c in group}) > 1]
-        return Finding(not split, wanted, tally(split[0] if split else calls))
+        return Finding(not split, wanted, spread(split[0] if split else calls))
 
 
 class SeveralEndpoints(Grouped, frozen=True, tag="several_endpoints"):

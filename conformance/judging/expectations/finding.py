@@ -66,6 +66,28 @@ def tally(calls: Iterable[Call]) -> str:
     return counts_text(Counter(call.endpoint or call.status for call in calls))
 
 
+def spread(calls: Iterable[Call]) -> str:
+    """Return how many calls each endpoint got; of many endpoints, those with the most calls.
+
+    Args:
+        calls: calls that reached endpoints.
+    """
+    calls = tuple(calls)
+    reached = Counter(call.endpoint or call.status for call in calls)
+    if len(reached) <= MOST_NAMED:
+        return counts_text(reached)
+    named = dict(sorted(reached.items(), key=lambda row: (-row[1], row[0]))[:MOST_NAMED])
+    least = min(named.values())
+    return (
+        f"{reached.total()} calls at {len(reached)} endpoints: {counts_text(named)} and "
+        f"{len(reached) - MOST_NAMED} more (at most {least} each)"
+    )
+
+
+MOST_NAMED: Final = 12
+"""Endpoints that a count of calls names."""
+
+
 def statuses_text(calls: Iterable[Call]) -> str:
     """How many calls ended with each status."""
     return counts_text(Counter(call.status for call in calls))

@@ -358,6 +358,18 @@ def test_explain_names_the_row_of_a_clause() -> None:
     assert Path(path).read_text().splitlines()[int(line) - 1] == "[A42-RING-09]"
 
 
+def test_explain_names_the_text_and_the_places_of_a_clause_and_who_fails_it() -> None:
+    told = invoke("explain", "A42-HDR-14").output
+    lines = dict(line.strip().split(maxsplit=1) for line in told.splitlines() if "  " in line)
+    assert lines["text"].startswith("https://github.com/grpc/proposal/blob/")
+    place = re.fullmatch(r"header\.rewrite\[groups\] \((.*):\d+\)", lines["scenario"])
+    assert place
+    assert Path(place[1]).is_file()
+    assert "A42-HDR-14" in Path(lines["mutants"]).read_text()
+    assert "\n  fails     go: Requests are hashed by header session, rewritten by " in told
+    assert "(client_under_test/adapters/go/expected.toml)" in told
+
+
 def test_the_former_name_of_a_command_is_not_listed() -> None:
     assert "judge" in main.commands
     listed = invoke("--help").output

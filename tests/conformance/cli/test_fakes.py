@@ -181,8 +181,8 @@ async def test_several_clients_in_one_report(xdspec: Any) -> None:
         re.split(r" \(adapter [^)]*\) +", re.split(" scenarios? in ", line)[0]) for line in summary
     ]
     assert told[:2] == [
-        ["crasher 0", "of 2 clauses 2 fail; 1"],
-        ["exiter 0", "of 2 clauses 2 fail; 1"],
+        ["crasher 0", "2 clauses: 2 fail (1 MUST, 1 SHOULD); 1"],
+        ["exiter 0", "2 clauses: 2 fail (1 MUST, 1 SHOULD); 1"],
     ]
     words = "error (adapter): the client exited with code 1"
     assert re.match(rf"stillborn +{re.escape(words)}", summary[2])

@@ -220,3 +220,14 @@ def test_a_check_is_weighed_alike_after_a_round_trip(
     read = msgspec.json.decode(msgspec.json.encode(written), type=Check)
     assert read == written
     assert read.expected["A42"].finding(read.seen) == expectation.finding(seen)
+
+
+def test_of_many_endpoints_those_with_the_most_calls_are_named() -> None:
+    many = [f"127.0.0.1:{port}" for port in range(41001, 41021)]
+    saw = OneEndpoint().finding(at(*many, many[-1])).saw
+    assert saw.startswith(f"21 calls at 20 endpoints: {many[0]} (1 call), ")
+    assert f"{many[-1]} (2 calls)" in saw
+    assert saw.endswith(" and 8 more (at most 1 each)")
+    few = OneEndpoint().finding(at(*many[:12])).saw
+    assert few.count("(1 call)") == 12
+    assert "more" not in few
