@@ -17,6 +17,7 @@ const (
 	version  = "0.1.0" // as in client.toml; better asked of the library
 )
 
+// capabilities is in client.toml too: change both.
 var capabilities = []string{"metadata", "wait_for_ready", "kept_open", "cancel", "channels", "watch", "connect"}
 
 type fields map[string]any

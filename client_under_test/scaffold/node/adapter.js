@@ -6,6 +6,7 @@ const readline = require('node:readline');
 const CONTRACT = 2;
 const NAME = 'scaffold'; // what the library calls itself
 const VERSION = '0.1.0'; // as in client.toml; better: require('PACKAGE/package.json').version
+// client.toml has this list too: change both.
 const CAPABILITIES = ['metadata', 'wait_for_ready', 'kept_open', 'cancel', 'channels', 'watch', 'connect'];
 
 let zero;

@@ -12,6 +12,7 @@ from typing import Any
 
 CONTRACT = 2
 DISTRIBUTION = "grpcio"  # as in client.toml
+# client.toml has this list too: change both.
 CAPABILITIES = ["metadata", "wait_for_ready", "kept_open", "cancel", "channels", "watch", "connect"]
 
 LINE_LIMIT = 1 << 27  # a request of a hundred thousand calls is one line

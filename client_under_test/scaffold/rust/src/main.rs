@@ -9,6 +9,7 @@ use serde_json::{json, Value};
 const CONTRACT: u32 = 2;
 const NAME: &str = "scaffold"; // what the library calls itself
 const VERSION: &str = "0.1.0"; // as in client.toml, and as Cargo.toml pins the client
+/// client.toml has this list too: change both.
 const CAPABILITIES: [&str; 7] =
     ["metadata", "wait_for_ready", "kept_open", "cancel", "channels", "watch", "connect"];
 

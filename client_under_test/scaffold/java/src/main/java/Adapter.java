@@ -19,6 +19,7 @@ public final class Adapter {
   static final int CONTRACT = 2;
   static final String NAME = "scaffold"; // what the library calls itself
   static final String VERSION = "0.1.0"; // as in client.toml; better asked of the library
+  // client.toml has this list too: change both.
   static final List<String> CAPABILITIES =
       List.of("metadata", "wait_for_ready", "kept_open", "cancel", "channels", "watch", "connect");
 
