@@ -55,7 +55,9 @@ def _recorded(found: re.Match[str]) -> str:
     return f"{found[1]}\n```console\n" + "\n".join(lines) + f"\n```\n\n{found[3]}"
 
 
-_COMMAND = re.compile(r"\$ |(?:repeat |evidence |For a client in your own debugger:).*xdspec ")
+_COMMAND = re.compile(
+    r"\$ |(?:repeat |evidence |For a client in your own debugger:|Did your change).*xdspec "
+)
 
 
 def _cut(line: str) -> str:
