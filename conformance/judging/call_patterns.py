@@ -25,11 +25,8 @@ from conformance.spec.oracles.ring.search import SPACE, Ring
 FEWEST: Final = 4
 """Wrong calls of which a common trait is reported: of fewer, chance explains most traits."""
 
-FEWEST_TO_EXPLAIN: Final = 2
-"""Wrong calls for a rule that must explain every call, right or wrong."""
-
 BY_CHANCE: Final = 1e-3
-"""Greatest probability that all wrong calls share a trait by chance."""
+"""Greatest probability of a wrong claim: that a rule or a trait fits all calls by chance."""
 
 
 class MappedCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,14 +57,25 @@ class Rule(msgspec.Struct, frozen=True):
     pick: Callable[[Ring, MappedCall], str | None]
 
 
-def rule_of(calls: Sequence[MappedCall], ring: Ring, hashing: Hashing) -> str:
+def rule_of(calls: Sequence[MappedCall], ring: Ring, hashing: Hashing, *, rings: int = 1) -> str:
     """Return the first known wrong rule that explains every call; empty if none does.
 
-    All endpoints of the ring are READY.
+    Of few wrong calls, chance would explain all by one of many rules: then the result is empty.
+
+    Args:
+        calls: the calls; all endpoints of the ring were READY.
+        ring: where they are mapped.
+        hashing: how their hashes are computed.
+        rings: the number of rings that the caller tries.
     """
-    if sum(not call.is_right for call in calls) < FEWEST_TO_EXPLAIN:
+    rules = (*_other_searches(), *_other_hashes(hashing))
+    wrong = [call for call in calls if not call.is_right]
+    at_random = len(ring.addresses) ** -len(wrong)
+    if wrong and all(_position(ring, call) in ring.positions for call in wrong):
+        at_random = 0.0  # no hash is that of an entry by chance
+    if not wrong or at_random * len(rules) * rings > BY_CHANCE:
         return ""
-    for rule in (*_other_searches(), *_other_hashes(hashing)):
+    for rule in rules:
         if all(rule.pick(ring, call) == call.observed for call in calls):
             return f"all {len(calls)} calls reached {rule.text}"
     return _past_the_end(calls, ring)
@@ -121,13 +129,13 @@ def _chance(calls: int, having: int, wrong: int) -> float:
 
 
 def _other_searches() -> Iterator[Rule]:
-    yield Rule("the endpoint of the entry before the expected entry", _before)
-    yield Rule("the endpoint of the entry after the expected entry", _after)
-    yield Rule("the endpoint of the entry nearest to the hash", _nearest)
     yield Rule(
         "the endpoint of the first entry whose hash is greater than the request's, not equal to it",
         _greater,
     )
+    yield Rule("the endpoint of the entry before the expected entry", _before)
+    yield Rule("the endpoint of the entry after the expected entry", _after)
+    yield Rule("the endpoint of the entry nearest to the hash", _nearest)
 
 
 def _before(ring: Ring, call: MappedCall) -> str:

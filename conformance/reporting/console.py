@@ -154,7 +154,8 @@ def _of_which(run: Run, verdict: Verdict) -> str:
     if verdict is Verdict.FAIL:
         strengths = Counter(decision.strength for decision in there)
         notes = [f"{strengths[each]} {each.value}" for each in Strength if strengths[each]]
-        notes += [f"{known} known"] if known else []
+        if known:
+            notes[-1] += f"; {known} known"
     if verdict is Verdict.SEEN:
         notes = ["the text leaves a choice"]
     notes += [f"{kept} blocked"] if kept else []

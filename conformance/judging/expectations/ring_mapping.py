@@ -258,7 +258,7 @@ class MatchesRing(TimeDependent, frozen=True, tag="maps_like", kw_only=True):
             mapped = self._mapped(calls, observed, candidate)
             if rings.setdefault(tuple(call.expected for call in mapped), candidate) != candidate:
                 continue
-            rule = "" if self.failed else rule_of(mapped, ring, hashing)
+            rule = "" if self.failed else rule_of(mapped, ring, hashing, rings=len(candidates))
             if rule:
                 return candidate, rule
         wrong = {

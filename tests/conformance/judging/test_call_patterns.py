@@ -265,3 +265,29 @@ def test_all_wrong_calls_have_a_first_endpoint_that_failed() -> None:
         f"all {wrong} wrong calls have a hash whose first endpoint on the ring has failed; no "
         "right call has it"
     )
+
+
+def test_few_wrong_calls_are_explained_by_no_rule() -> None:
+    """With three wrong calls and many rings, some rule fits by chance."""
+
+    def before(_number: int, _call: Call, value: int) -> str:
+        return owner(RING, RING.index(value) - 1)
+
+    calls = mapped(FORTY, before)
+    wrong = [call for call in calls if not call.is_right]
+    assert rule_of(wrong[:3], RING, of()) == ""
+    assert rule_of(wrong[:9], RING, of()) != ""
+    assert rule_of(wrong[:9], RING, of(), rings=360) == ""
+
+
+def test_a_hash_equal_to_an_entry_is_no_chance() -> None:
+    keys = [key for key in RING.keys if RING.pick(xxh64(key)) != next_of(xxh64(key))][:3]
+    calls = mapped(sessions(keys), lambda _number, _call, value: next_of(value))
+    assert rule_of(calls, RING, of(), rings=360) == (
+        "all 3 calls reached the endpoint of the first entry whose hash is greater than the "
+        "request's, not equal to it"
+    )
+
+
+def next_of(value: int) -> str:
+    return owner(RING, RING.index(value) + 1)

@@ -49,7 +49,7 @@ def test_only_what_needs_attention_is_listed() -> None:
     table = next(number for number, line in enumerate(said) if "document" in line)
     assert failed < said.index(f"  fail known: {made.MUST} (-v explains it)") < table
     assert said[-1].startswith(
-        f"{made.CLIENT}: 7 clauses: 2 pass, 2 fail (2 MUST, 1 known), "
+        f"{made.CLIENT}: 7 clauses: 2 pass, 2 fail (2 MUST; 1 known), "
         "1 seen (the text leaves a choice), 2 skip; "
     )
 
