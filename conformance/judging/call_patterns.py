@@ -213,6 +213,12 @@ def _other_hashes(hashing: Hashing) -> Iterator[Rule]:
         )
         texts = " and ".join(f"'{policy.substitution}'" for policy in rewriting)
         yield _by(hashing, f"the value with {texts} inserted as literal text", literal)
+        bare = tuple(
+            msgspec.structs.replace(each, substitution=each.substitution.replace("\\", ""))
+            for each in headers
+        )
+        texts = " and ".join(f"'{policy.substitution}'" for policy in bare if policy.regex)
+        yield _by(hashing, f"the value with {texts} inserted, without backslashes", bare)
     for several, text in (
         ("first", "the first value of the header"),
         ("last", "the last value of the header"),

@@ -106,6 +106,16 @@ PAIRS = [
             id="literal",
         ),
         pytest.param(
+            DOTTED,
+            SWAPPED,
+            lambda number, call, _value: RING.pick(
+                xxh64("2/1" if number < 24 else call.metadata[0][1])
+            ),
+            "all 48 calls reached the endpoint for the hash of the value with '2/1' inserted, "
+            "without backslashes",
+            id="no-backslash",
+        ),
+        pytest.param(
             PAIRS,
             TWO,
             lambda _number, call, _value: RING.pick(xxh64(call.metadata[0][1])),
