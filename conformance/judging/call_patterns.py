@@ -60,7 +60,7 @@ class Rule(msgspec.Struct, frozen=True):
 def rule_of(calls: Sequence[MappedCall], ring: Ring, hashing: Hashing, *, rings: int = 1) -> str:
     """Return the first known wrong rule that explains every call; empty if none does.
 
-    Of few wrong calls, chance would explain all by one of many rules: then the result is empty.
+    Chance fits one of many rules to a few wrong calls, so then the result is empty.
 
     Args:
         calls: the calls; all endpoints of the ring were READY.
