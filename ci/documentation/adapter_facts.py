@@ -54,7 +54,7 @@ def manifest_keys(_: Facts) -> str:
             continue
         seen.add(kind)
         if name:
-            text += f"\n### {name}\n\n{escaped(_first(kind))}\n\n"
+            text += f"\n## {name}\n\n{escaped(_first(kind))}\n\n"
         rows, tables = [], []
         described = _descriptions(kind)
         for field in msgspec.structs.fields(kind):
