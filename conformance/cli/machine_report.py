@@ -27,7 +27,7 @@ from test_servers.exceptions import FleetTrouble, PortForbidden
 BROWSERS: Final = ("chromium", "chromium-browser", "chrome")
 """Programs that the tests of pages can steer; the first one that is there counts."""
 
-BY_NAME_SERVER: Final = ("dns.*", "dns_again.*", "dns_names.*")
+BY_NAME_SERVER: Final = ("dns.*", "dns_reresolution.*", "dns_names.*")
 """Scenarios whose names are looked up at a name server of the suite, which needs port 53."""
 
 BY_HOSTS: Final = (*BY_NAME_SERVER, "endpoint_addresses.logical_dns")

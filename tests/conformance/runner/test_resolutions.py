@@ -27,7 +27,7 @@ def test_who_resolves_soon(knob: str) -> None:
 
 async def test_nobody_waits_for_what_is_shipped(xdspec: Any) -> None:
     """The name server's world is in a process of its own: it has the scenario's knobs, too."""
-    ended = await xdspec.run("run", "reference", "--scenario", "dns_again.*")
+    ended = await xdspec.run("run", "reference", "--scenario", "dns_reresolution.*")
     seen = tuple(ended.scenarios.values())
     if any(result["verdict"] == "skip" for result in seen):
         pytest.skip(next(clause["seen"][0] for clause in ended.clauses.values() if clause["seen"]))
