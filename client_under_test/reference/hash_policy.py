@@ -172,7 +172,7 @@ def is_terminal(policy: HashPolicy) -> bool:
 def ends_once_gathered(policy: HashPolicy, result: int | None, gathered: int | None) -> bool:
     """Terminal ends the list as soon as any hash has been made.
 
-    Clauses: A42-HASH-13, A42-HASH-14, A42-HASH-15, A42-HASH-16, A42-HASH-17.
+    Clauses: A42-HASH-05, A42-HASH-13, A42-HASH-14, A42-HASH-15, A42-HASH-16, A42-HASH-17.
     """
     del result
     return is_terminal(policy) and gathered is not None

@@ -213,7 +213,7 @@ async def test_what_ends_every_scenario_is_told_once(
         ("blocked", blocker)
     }
     count = f"{len(others)} clauses"
-    assert f"  skip (blocked)  {count}: by {blocker}: {words}" in ended.out
+    assert f"  skip (blocked)  {count}: blocked by the failure of {blocker}: {words}" in ended.out
     assert f"skip ({len(others)} blocked)" in ended.out
     assert ended.out.count("\nFAIL (") == 1
 

@@ -365,11 +365,11 @@ def test_the_console_tells_it_once() -> None:
     lines = said.getvalue().splitlines()
     count = TOLD.totals[Verdict.SKIP]
     assert count > len(MANY)
-    why = f"by {FIRST_OF_CLUSTERS}: so it ended: …: unsupported policy: 2"
+    why = f"blocked by the failure of {FIRST_OF_CLUSTERS}: so it ended: …: unsupported policy: 2"
     blocked_lines = [line.strip() for line in lines if "(blocked)" in line]
     assert blocked_lines == [f"skip (blocked)  {count} clauses: {why}"]
     assert not any("A42-RING" in line for line in lines)
-    assert f"1 fail, {count} skip ({count} blocked)" in lines[-1]
+    assert f"1 fail (1 MUST), {count} skip ({count} blocked)" in lines[-1]
 
 
 def test_one_that_is_blocked_is_told_by_its_name() -> None:
@@ -378,7 +378,7 @@ def test_one_that_is_blocked_is_told_by_its_name() -> None:
     screen = Console(file=said, width=200)
     console.show(screen, made, CATALOGUE, [Exit.DEVIATES], repeat="x", issues="", brief=True)
     title = CATALOGUE[MUST_OF_ROUTES].title
-    line = f"  skip (blocked)  {MUST_OF_ROUTES} {title}: by A42-CDS-01"
+    line = f"  skip (blocked)  {MUST_OF_ROUTES} {title}: blocked by the failure of A42-CDS-01"
     assert line in said.getvalue().splitlines()
 
 

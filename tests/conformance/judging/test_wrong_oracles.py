@@ -125,6 +125,8 @@ def a_ring_for_each_locality(patch: pytest.MonkeyPatch) -> None:
     for user in (building, ring_mapping):
         patch.setattr(user, "build_for", wrong)
     patch.setattr(ring_mapping, "fits_otherwise", lambda *_ring, **_failed: False)
+    for pattern in ("rule_of", "trait_of"):  # they ask more of a ring than where a hash is mapped
+        patch.setattr(ring_mapping, pattern, lambda *_calls, **_rings: "")
 
 
 def no_wrap(patch: pytest.MonkeyPatch) -> None:
