@@ -50,7 +50,7 @@ READY_MADE = (3, 14)
 
 def fingerprint() -> str:
     """Return all inputs of the environment as one string."""
-    parts = [sys.version.encode(), str(ROOT).encode()]
+    parts = [sys.version.encode(), os.fsencode(ROOT)]
     parts += [(ROOT / name).read_bytes() for name in ("requirements.lock", "pyproject.toml")]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
@@ -91,6 +91,15 @@ def installer_settings() -> dict[str, str]:
     }
 
 
+def line_for(folder: Path) -> str:
+    """Return the line of a .pth file that adds a folder to `sys.path`, in ASCII.
+
+    Python 3.11 and 3.12 decode such files by the locale: with LC_ALL=C, no Python would start that
+    reads another letter in one.
+    """
+    return f"import sys; sys.path.append({str(folder)!a})\n"
+
+
 def make(wanted: str) -> None:
     """Make the environment; its stamp is written last, so that a broken one is made again."""
     print(f"xdspec: making {ENVIRONMENT} from {LOCK.name} (once)", file=sys.stderr)
@@ -106,6 +115,8 @@ def make(wanted: str) -> None:
         ["--no-deps", "--no-build-isolation", "--editable", str(ROOT)],
     ):
         subprocess.run([*uv, *arguments], check=True, env={**os.environ, **installer_settings()})
+    for path in ENVIRONMENT.glob("lib/python*/site-packages/_editable_impl_*.pth"):
+        path.write_text(line_for(ROOT), "ascii")
     # Each of many processes would compile it all again where PYTHONDONTWRITEBYTECODE is set, as in
     # many container images. Where it cannot be kept, that is only slower.
     sources = [str(ROOT / package) for package in PACKAGES]

@@ -73,6 +73,10 @@ machine with twenty times as much to do as it has cores."""
 BATCH = 30 * SCALE
 """All outcomes of a batch of calls: CALL, and the queue before the last of them."""
 
+LOOK_AGAIN = 0.02
+"""Longest pause between two looks of a wait, such as two rounds of calls; it begins with a quarter
+of the time waited so far. Looks without a pause keep the processor from what they wait for."""
+
 APPLY = 5 * SCALE
 """From the ACK of a resource to all new calls obeying it. ACK is not applied: policies switch
 gracefully, once the new one is connected."""
@@ -152,9 +156,9 @@ second that is asked for."""
 RARE_REPORTS = 3.0
 """The interval where much is to happen between two reports, also on a loaded machine."""
 
-LONGER_REPORTS = 2.0
-"""The interval that is asked for in the place of one second: a client that does not heed it, or
-has its own, sends twice as many."""
+LONGER_REPORTS = 1.9
+"""The interval that is asked for in the place of one second: a client that does not heed it, has
+its own, or reads whole seconds only, sends nearly twice as many."""
 
 SHORTEST_UPDATE = 0.1
 """The shortest weight_update_period (A58): the time between two updates of the weights."""
@@ -393,6 +397,10 @@ TOLD_LATENESS = 0.05
 
 HEARTBEAT = 0.02
 """Spacing of the beats that measure the suite's own lateness: well below any interval judged."""
+
+SAMPLED = 2.0
+"""Between looks at how idle the processors are. /proc/stat counts hundredths of a second, and a
+worker takes one to start with its client."""
 
 BURST = 0.5
 """After which the suite prints a burst of calls and connections to the user: short for people, and

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import hmac
+import inspect
 import ipaddress
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Final
 
 import grpc.aio
@@ -24,8 +25,8 @@ from fake_control_plane.exceptions import (
     PortTaken,
     TokenNeeded,
 )
-from fake_control_plane.faults import NO_RESOURCE_TYPE, Nonce
-from fake_control_plane.load_reporting import LoadScript
+from fake_control_plane.faults import Nonce
+from fake_control_plane.injection import faults_of
 from fake_control_plane.loads import seconds
 from fake_control_plane.ports import Reservation
 from fake_control_plane.server import SERVER_OPTIONS, ControlPlane
@@ -146,7 +147,8 @@ class _Control:
 
     def __init__(self, plane: ControlPlane) -> None:
         self._plane = plane
-        self._script = plane.script
+        self._script = script = plane.script
+        self._faults = faults_of(script, script.faults, script.loads, plane)
 
     async def Set(self, request: pb.SetRequest, context: Any) -> pb.Push:  # noqa: N802
         async with _troubles(context):
@@ -185,7 +187,7 @@ class _Control:
     async def Inject(self, fault: pb.Fault, context: Any) -> pb.Push:  # noqa: N802
         async with _troubles(context):
             since = len(self._plane.transcript)
-            push = await self._break(fault, fault.node or None)
+            push = await self._break(fault)
             return push_message(push or Push(versions={}, since=since))
 
     async def Transcript(  # noqa: N802
@@ -201,101 +203,54 @@ class _Control:
     async def Load(self, request: pb.LoadRequest, _: Any) -> pb.LoadLedger:  # noqa: N802
         return ledger_message(self._plane.loads, request.cluster)
 
-    async def _break(self, fault: pb.Fault, node: str | None) -> Push | None:
+    async def _break(self, fault: pb.Fault) -> Push | None:
         """Carry out a fault; the push that it made, if it sends something that is answered."""
-        match _field_of(fault):
-            case "resend":
-                return self._resend(fault.resend, node)
-            case "malformed":
-                broken = fault.malformed
-                return self._script.faults.send_malformed(
-                    kind_from(broken.kind), alone=broken.alone, node=node
-                )
-            case "wrong_type":
-                wrong = fault.wrong_type
-                return self._script.faults.send_wrong_type(
-                    kind_from(wrong.kind),
-                    type_url=wrong.type_url or NO_RESOURCE_TYPE,
-                    alone=wrong.alone,
-                    node=node,
-                )
-            case "end_streams":
-                end = fault.end_streams
-                self._script.end_streams(
-                    _status_code(end.code),
-                    end.details,
-                    service=service_from(end.service),
-                    node=node,
-                )
-            case "stop":
-                await self._plane.stop()
-            case "resume":
-                await self._plane.resume()
-            case None:
-                raise BadFault("The fault is empty, or newer than this server: set a known field.")
-            case _:
-                self._change(fault)
-        return None
-
-    def _change(self, fault: pb.Fault) -> None:
-        """Change a setting of the script."""
-        script = self._script
-        match _field_of(fault):
-            case "withhold":
-                script.hide(kind_from(fault.withhold.kind), fault.withhold.name)
-            case "permit":
-                script.unhide(kind_from(fault.permit.kind), fault.permit.name)
-            case "order":
-                script.order(*map(kind_from, fault.order.kinds))
-            case "delay":
-                script.delay(kind_from(fault.delay.kind), seconds(fault.delay.by))
-            case "refuse_streams":
-                refuse = fault.refuse_streams
-                script.refuse_streams(
-                    _status_code(refuse.code), refuse.details, service=service_from(refuse.service)
-                )
-            case "accept_streams":
-                script.accept_streams(service_from(fault.accept_streams.service))
-            case "send_unsolicited":
-                script.send_unsolicited(*map(kind_from, fault.send_unsolicited.kinds))
-            case "wrap_in_resource":
-                script.wrap_in_resource(*map(kind_from, fault.wrap_in_resource.kinds))
-            case _:
-                self._change_loads(fault, script.loads)
-
-    def _change_loads(self, fault: pb.Fault, loads: LoadScript) -> None:
-        """Change what load reports are requested."""
-        match _field_of(fault):
-            case "load_reporting":
-                asked = fault.load_reporting
-                loads.ask(
-                    interval=seconds(asked.interval),
-                    clusters=asked.clusters or None,
-                    endpoint_granularity=asked.endpoint_granularity,
-                )
-            case "load_silence":
-                loads.be_silent()
-            case "all_clusters":
-                loads.know(fault.all_clusters.clusters)
-            case unknown:
-                raise BadFault(f"This server cannot carry out the fault {unknown}.")
-
-    def _resend(self, resend: pb.Fault.Resend, node: str | None) -> Push:
-        nonce: Nonce | str = Nonce.FRESH
-        if resend.HasField("literal_nonce"):
-            nonce = resend.literal_nonce
-        elif resend.old_nonce:
-            nonce = Nonce.OLD
-        version = resend.version if resend.HasField("version") else None
-        return self._script.faults.resend(
-            kind_from(resend.kind), version=version, nonce=nonce, node=node
-        )
+        name = _field_of(fault)
+        if name is None:
+            raise BadFault("The fault is empty, or newer than this server: set a known field.")
+        if name not in self._faults:
+            raise BadFault(f"This server cannot carry out the fault {name}.")
+        method = self._faults[name]
+        parameters = inspect.signature(method).parameters
+        given = _arguments(getattr(fault, name), parameters)
+        kinds = given.pop("kinds", ())
+        if "node" in parameters:
+            given["node"] = fault.node or None
+        made = method(*kinds, **given)
+        if inspect.isawaitable(made):
+            made = await made
+        return made if isinstance(made, Push) else None
 
 
 def _field_of(fault: pb.Fault) -> str | None:
     """Return which fault it is; None for none, or for one of a newer proto."""
     field: str | None = fault.WhichOneof("fault")
     return field
+
+
+def _arguments(message: Any, parameters: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
+    """Return the fields of a fault as arguments of the method that carries it out.
+
+    A list without entries is left out if the method has a default.
+
+    Raises:
+        BadFault: a field has a value that means nothing.
+    """
+    given: dict[str, Any] = {}
+    for field in message.DESCRIPTOR.fields:
+        chosen = field.containing_oneof
+        if chosen and not message.HasField(field.name):
+            continue
+        name = field.name if not chosen or chosen.name == f"_{field.name}" else chosen.name
+        value = getattr(message, field.name)
+        if field.enum_type or field.name in _CONVERSIONS:
+            convert = _CONVERSIONS[field.enum_type.name if field.enum_type else field.name]
+            value = [convert(each) for each in value] if field.is_repeated else convert(value)
+        elif field.message_type:
+            value = seconds(value)
+        if value or not field.is_repeated or parameters[name].default is inspect.Parameter.empty:
+            given[name] = value
+    return given
 
 
 @contextlib.asynccontextmanager
@@ -313,3 +268,12 @@ def _status_code(number: int) -> grpc.StatusCode:
     if number not in _STATUS_CODES:
         raise BadFault(f"{number} is no gRPC status code.")
     return _STATUS_CODES[number]
+
+
+_CONVERSIONS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "Kind": kind_from,
+    "Service": service_from,
+    "code": _status_code,
+    "old_nonce": lambda old: Nonce.OLD if old else Nonce.FRESH,
+}
+"""How values are converted, by the name of their enum or field."""

@@ -8,6 +8,7 @@ from typing import Final, Protocol
 
 import msgspec
 
+from fake_control_plane.injection import fault
 from fake_control_plane.kinds import TYPE_URL_PREFIX, Kind
 from fake_control_plane.snapshot import Packed, Snapshot
 from fake_control_plane.stream import AdsStream, Outgoing
@@ -138,6 +139,7 @@ class Faults:
     def __init__(self, inject: Callable[[Fault, str | None], Push]) -> None:
         self._inject = inject
 
+    @fault("resend")
     def resend(
         self,
         kind: Kind,
@@ -149,17 +151,22 @@ class Faults:
         """Send what is subscribed to again, with a version or nonce of choice."""
         return self._inject(Resend(kind, version, nonce), node)
 
+    @fault("malformed")
     def send_malformed(self, kind: Kind, *, alone: bool = False, node: str | None = None) -> Push:
         """Send an Any whose bytes are no message, beside what is subscribed to or alone."""
         return self._inject(Malformed(kind, alone), node)
 
+    @fault("wrong_type")
     def send_wrong_type(
         self,
         kind: Kind,
         *,
-        type_url: str = NO_RESOURCE_TYPE,
+        type_url: str = "",
         alone: bool = False,
         node: str | None = None,
     ) -> Push:
-        """Send an Any of another type, beside what is subscribed to or alone."""
-        return self._inject(WrongType(kind, type_url, alone), node)
+        """Send an Any of another type, beside what is subscribed to or alone.
+
+        By default the type is one that every client can know and that is no xDS resource.
+        """
+        return self._inject(WrongType(kind, type_url or NO_RESOURCE_TYPE, alone), node)

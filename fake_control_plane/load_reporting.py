@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from fake_control_plane.exceptions import BadFault
+from fake_control_plane.injection import fault
 from fake_control_plane.loads import LONGEST_DURATION
 
 OF_ALL: Final = "envoy.lrs.supports_send_all_clusters"
@@ -55,6 +56,7 @@ class LoadScript:
         """What load reports are asked for; None: silence."""
         return self._asked_for
 
+    @fault("load_reporting")
     def ask(
         self,
         *,
@@ -91,11 +93,13 @@ class LoadScript:
         """What a client is asked for by name that cannot be asked for all clusters."""
         return self._known
 
+    @fault("all_clusters")
     def know(self, clusters: Collection[str]) -> None:
         """Let these be all clusters, for who cannot be asked for all of them."""
         self._known = tuple(clusters)
         self._ask_news()
 
+    @fault("load_silence")
     def be_silent(self) -> None:
         """Answer nothing on load streams to come."""
         self._asked_for = None

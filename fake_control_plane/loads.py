@@ -105,11 +105,6 @@ class Drops(msgspec.Struct, frozen=True):
     total: int
     by_category: Mapping[str, int]
 
-    @property
-    def uncategorised(self) -> int:
-        """Drops that only the total knows, as circuit breaking makes them."""
-        return self.total - sum(self.by_category.values())
-
 
 _MOST_CLUSTERS: Final = 10_000
 """Pairs of cluster and EDS service name that a bounded ledger sums: more than are ever served."""

@@ -297,7 +297,7 @@ def locality(
 def endpoint(
     *addresses: str,
     weight: int | None = None,
-    health: str = "UNKNOWN",
+    health: str | int = "UNKNOWN",
     hash_key: str | None = None,
 ) -> Any:
     """Return an endpoint with one or more addresses.
@@ -305,7 +305,7 @@ def endpoint(
     Args:
         addresses: "127.0.0.1:1234" or "[::1]:1234"; those after the first are additional ones.
         weight: Its weight, or None to leave it out.
-        health: A name of envoy.config.core.v3.HealthStatus.
+        health: A name of envoy.config.core.v3.HealthStatus, or any number.
         hash_key: What places it on a ring instead of its address (A76).
 
     Raises:
@@ -320,7 +320,9 @@ def endpoint(
         _set_socket_address(additional.address, *_split(address))
     _set_optional(message.load_balancing_weight, weight)
     try:
-        message.health_status = health_check_pb2.HealthStatus.Value(health)
+        message.health_status = (
+            health_check_pb2.HealthStatus.Value(health) if isinstance(health, str) else health
+        )
     except ValueError:
         known = ", ".join(health_check_pb2.HealthStatus.keys())
         raise BadResource(f"{health!r} is no health status; there are {known}.") from None

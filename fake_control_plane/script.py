@@ -15,6 +15,7 @@ import msgspec
 from fake_control_plane.events import Service
 from fake_control_plane.exceptions import BadFault
 from fake_control_plane.faults import Fault, Faults
+from fake_control_plane.injection import fault
 from fake_control_plane.kinds import MAKE_BEFORE_BREAK, Kind
 from fake_control_plane.load_reporting import LoadScript
 from fake_control_plane.transcript import Push
@@ -112,6 +113,7 @@ class Script:
         self._held.difference_update(kinds or Kind)
         self._stage.pump()
 
+    @fault("withhold")
     def hide(self, kind: Kind, name: str) -> None:
         """Serve as if a resource did not exist, whether it is set or not.
 
@@ -120,11 +122,13 @@ class Script:
         self._withheld.add((kind, name))
         self._stage.pump()
 
+    @fault("permit")
     def unhide(self, kind: Kind, name: str) -> None:
         """Serve a withheld resource again."""
         self._withheld.discard((kind, name))
         self._stage.pump()
 
+    @fault("send_unsolicited")
     def send_unsolicited(self, *kinds: Kind) -> None:
         """Send all resources of these types in each response, requested or not, from now on.
 
@@ -132,6 +136,7 @@ class Script:
         """
         self._unasked = set(kinds)
 
+    @fault("wrap_in_resource")
     def wrap_in_resource(self, *kinds: Kind) -> None:
         """Send each resource of these types within a `Resource` message of the same name.
 
@@ -139,17 +144,20 @@ class Script:
         """
         self._wrapped = set(kinds)
 
+    @fault("order")
     def order(self, *kinds: Kind) -> None:
         """Send the types of one push in this order; those left out follow in the usual order."""
         rest = (kind for kind in MAKE_BEFORE_BREAK if kind not in kinds)
         self._order = (*dict.fromkeys(kinds), *rest)
 
-    def delay(self, kind: Kind, seconds: float) -> None:
-        """Let responses of a type be so late from now on; zero ends it."""
-        if seconds < 0:
-            raise BadFault(f"A delay of {seconds:g} s is negative: give 0 to end a delay.")
-        self._delays[kind] = seconds
+    @fault("delay")
+    def delay(self, kind: Kind, by: float) -> None:
+        """Send responses of a type later from now on, by this many seconds; zero ends it."""
+        if by < 0:
+            raise BadFault(f"A delay of {by:g} s is negative: give 0 to end a delay.")
+        self._delays[kind] = by
 
+    @fault("end_streams")
     def end_streams(
         self,
         code: grpc.StatusCode = grpc.StatusCode.UNAVAILABLE,
@@ -161,6 +169,7 @@ class Script:
         """End the open streams of a service; clients may come back."""
         self._stage.end_streams(service, Ending(code, details), node)
 
+    @fault("refuse_streams")
     def refuse_streams(
         self,
         code: grpc.StatusCode = grpc.StatusCode.UNAVAILABLE,
@@ -173,6 +182,7 @@ class Script:
             raise BadFault("A stream cannot be refused with OK: give another status.")
         self._refusals[service] = Ending(code, details)
 
+    @fault("accept_streams")
     def accept_streams(self, service: Service = Service.ADS) -> None:
         """Take new streams again."""
         self._refusals.pop(service, None)

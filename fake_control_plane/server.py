@@ -16,6 +16,7 @@ from envoy.service.load_stats.v3 import lrs_pb2_grpc
 from fake_control_plane.events import Note, Service
 from fake_control_plane.exceptions import PortTaken
 from fake_control_plane.faults import Fault
+from fake_control_plane.injection import fault
 from fake_control_plane.kinds import Kind
 from fake_control_plane.loads import Loads
 from fake_control_plane.ports import Reservation
@@ -196,6 +197,7 @@ class ControlPlane:
         """Return the address of a client, by gRPC's name for the peer of its stream."""
         return peer if self._served is None else self._served[1].client_of(peer)
 
+    @fault("stop")
     async def stop(self) -> None:
         """Stop listening and drop all connections; the port stays reserved."""
         served = self._served
@@ -211,6 +213,7 @@ class ControlPlane:
         self._served = None
         self._stopping = False
 
+    @fault("resume")
     async def resume(self) -> None:
         """Listen again on the same port.
 

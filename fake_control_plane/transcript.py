@@ -165,9 +165,12 @@ class Transcript:
         return await self._answer(push, kind, (AckOrNack.ACK,), deadline=deadline, node=node)
 
     async def nacked(
-        self, push: Push, kind: Kind, *, deadline: float, node: str | None = None
+        self, push: Push, kind: Kind | None, *, deadline: float, node: str | None = None
     ) -> Request:
-        """Wait for the first NACK of a push; arguments and errors as of `answered`."""
+        """Wait for the first NACK of a push; arguments and errors as of `answered`.
+
+        If `kind` is None, any of its types is meant.
+        """
         return await self._answer(push, kind, (AckOrNack.NACK,), deadline=deadline, node=node)
 
     async def subscribed(
@@ -250,24 +253,25 @@ class Transcript:
     async def _answer(
         self,
         push: Push,
-        kind: Kind,
+        kind: Kind | None,
         answers: tuple[AckOrNack, ...],
         *,
         deadline: float,
         node: str | None,
     ) -> Request:
-        version = push.versions[kind]
+        versions = push.versions if kind is None else {kind: push.versions[kind]}
         asked = " or ".join(answer.name for answer in answers)
+        meant = ", ".join(f"{kind.value} version {version}" for kind, version in versions.items())
         return await self._request(
             lambda request: (
-                request.kind is kind
-                and request.answer in answers
-                and request.answered_version == version
+                request.answer in answers
+                and request.kind is not None
+                and request.answered_version == versions.get(request.kind)
             ),
             deadline=deadline,
             since=push.since,
             node=push.node if node is None else node,
-            what=f"{asked} of {kind.value} version {version}",
+            what=f"{asked} of {meant}",
         )
 
     async def _request(

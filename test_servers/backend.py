@@ -15,8 +15,9 @@ from grpc_health.v1.health import aio as health_aio
 
 from test_servers import behavior, testing_pb2
 from test_servers.backend_metrics import BackendMetrics
-from test_servers.http2_server import Method, ServerCall, ServerConnection
+from test_servers.http2_server import ServerConnection
 from test_servers.ledger import Ledger
+from test_servers.server_call import Method, ServerCall
 
 __all__ = ["SERVICE", "Backend", "Host"]
 

@@ -18,8 +18,8 @@ from ci.documentation.markdown import cell, escaped, table
 from client_under_test.doctor.rules import SECTIONS, every_check
 from client_under_test.manifests import manifest
 from client_under_test.manifests.manifest import Knob, Manifest
-from conformance.explore.course_runner import BACKOFF_KNOBS
 from conformance.runner.collection import scenarios
+from conformance.runner.explore.course_runner import BACKOFF_KNOBS
 from conformance.runner.settings import FAILOVER_KNOB
 from conformance.runner.targets import RESOLUTIONS_KNOB
 

@@ -6,6 +6,7 @@ Links begin with "/" at the root of the repository; `refresh` makes them relativ
 from __future__ import annotations
 
 import ast
+import copy
 import json
 import re
 import textwrap
@@ -19,7 +20,7 @@ import click
 from ci.documentation.markdown import cell, escaped, table
 from conformance.cli.commands import main
 from conformance.spec.catalogue import FOLDER, Catalogue, Edition, peer_coverage
-from conformance.spec.oracles import FALSE_ALARM
+from conformance.spec.oracles.statistics import FALSE_ALARM
 
 ROOT = Path(__file__).parents[2]
 
@@ -120,7 +121,8 @@ class Facts:
 
     def oracles(self) -> str:
         """Return a table of the modules of the oracles."""
-        text = f"A random check has a false-alarm probability of at most {FALSE_ALARM:g}.\n\n"
+        times = f"{round(1 / FALSE_ALARM):,}"
+        text = f"A random check fails a conforming client at most once in {times} times.\n\n"
         return text + self._modules(ROOT / "conformance/spec/oracles")
 
     def expectations(self) -> str:
@@ -259,6 +261,8 @@ def _first_comment(path: Path) -> str:
 def _helps(command: click.Command, name: str, parent: click.Context | None) -> Iterator[str]:
     """Yield the help of a command and of those below it, as `--help` prints it."""
     settings = {**command.context_settings, "terminal_width": 100, "max_content_width": 100}
+    command = copy.copy(command)
+    command._help_option = None  # noqa: SLF001 - click keeps that of the first context of a process
     context = command.context_class(command, info_name=name, parent=parent, **settings)
     yield f"\n## {context.command_path}\n\n```text\n{command.get_help(context).rstrip()}\n```\n"
     if isinstance(command, click.Group):

@@ -83,6 +83,22 @@ def between(checkout: Path, good: str, bad: str) -> tuple[Commit, ...]:
     return (first, *map(_commit, listed.splitlines()))
 
 
+class Fork(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a commit and its base have parted."""
+
+    lacks: int
+    """How many commits of the base the other does not have."""
+    since: str
+    """The last commit that both have; empty if they have none."""
+
+
+def fork(checkout: Path, base: str, head: str) -> Fork:
+    """Return what a base has that another commit lacks, such as a main branch that went on."""
+    count = git(checkout, "rev-list", "--count", "--end-of-options", f"{head}..{base}")
+    since = git(checkout, "merge-base", "--end-of-options", base, head)
+    return Fork(lacks=int(count or 0), since=since or "")
+
+
 def _commit(line: str) -> Commit:
     commit, _, subject = line.partition(" ")
     return Commit(id=commit, subject=subject)

@@ -62,6 +62,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     hostname: str | None
     started_at: float
     ended_at: float
+    clock_error: float = 0.0
+    """Seconds by which both times can be wrong, either way."""
 
 
 class OpenedStream(msgspec.Struct, frozen=True, kw_only=True):
@@ -214,21 +216,22 @@ class Batch:
         return self._dialogue.is_over(self._number)
 
     def _take(self, answer: Answer) -> None:
-        to_suite = self._dialogue.clock.to_suite
+        clock = self._dialogue.clock
         match answer:
             case Opened() | Finished():
                 self._begun.add(answer.call)
         match answer:
             case Opened(call=name, hostname=hostname, at=at):
-                self._opened[name] = OpenedStream(id=name, hostname=hostname, at=to_suite(at))
+                self._opened[name] = OpenedStream(id=name, hostname=hostname, at=clock.to_suite(at))
             case Finished(call=name):
                 self._outcomes[name] = Outcome(
                     id=name,
                     status=answer.status,
                     details=answer.details,
                     hostname=answer.hostname,
-                    started_at=to_suite(answer.started_at),
-                    ended_at=to_suite(answer.ended_at),
+                    started_at=clock.to_suite(answer.started_at),
+                    ended_at=clock.to_suite(answer.ended_at),
+                    clock_error=clock.error,
                 )
 
 

@@ -7,7 +7,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Final, Protocol, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import msgspec
 
@@ -38,6 +38,9 @@ from client_under_test.launching.policies import RegisteredPolicy
 from client_under_test.launching.protocol import StdioProtocol
 from client_under_test.supervision import guarded
 
+if TYPE_CHECKING:
+    from client_under_test.launching.zygotes import ForkServers
+
 # The first hello finds the process starting up; the next ones measure nothing but the pipes.
 _HELLOS: Final = 4
 
@@ -62,27 +65,6 @@ class Patience(msgspec.Struct, frozen=True, kw_only=True):
 
     every: float
     say: Callable[[str], None]
-
-
-class Forks(Protocol):
-    """Starts processes by forking a running process; `zygotes.ForkServers` implements it."""
-
-    async def fork(
-        self,
-        prepared: Prepared,
-        protocol: asyncio.SubprocessProtocol,
-        environment: Mapping[str, str],
-        folder: Path,
-        stderr: IO[bytes],
-        tell: int,
-        largest: int,
-    ) -> bool:
-        """Start a process of this client, with events to `protocol`; return False if it cannot.
-
-        The events are those of the process's guard. Its own process id is written to `tell`.
-        No file that it writes grows beyond `largest` bytes.
-        """
-        ...
 
 
 class ClientProcess:
@@ -165,7 +147,7 @@ class ClientProcess:
         environment: Mapping[str, str | None] | None = None,
         knobs: Mapping[str, OptionValue] | None = None,
         within: Sequence[str] = (),
-        fork_servers: Forks | None = None,
+        fork_servers: ForkServers | None = None,
     ) -> Self:
         """Start the process and let it warm up; `greet` comes next.
 

@@ -188,8 +188,10 @@ class _ForkServer:
 
     async def close(self) -> None:
         self._connection.close()
-        with suppress(ProcessLookupError):
-            self._forker.kill()
+        if self._forker.returncode is None:
+            with suppress(ProcessLookupError):
+                # Process.kill would take the exit code from asyncio's thread, which then warns.
+                os.kill(self._forker.pid, signal.SIGKILL)
         await self._forker.wait()
 
 

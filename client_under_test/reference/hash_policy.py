@@ -58,7 +58,8 @@ def read_hash_policy(message: Any) -> HashPolicy:
     Raises:
         BadHashPolicy: a regex that RE2 does not take (A42-HDR-17, our choice).
 
-    Clauses: A42-HDR-22, A42-KIND-01, A42-KIND-02, A42-KIND-03, A42-KIND-04, A42-KIND-05.
+    Clauses: A42-HASH-13, A42-HDR-22, A42-KIND-01, A42-KIND-02, A42-KIND-03, A42-KIND-04,
+    A42-KIND-05.
     """
     kind = message.WhichOneof("policy_specifier")
     if kind == "filter_state" and message.filter_state.key == CHANNEL_ID_KEY:
@@ -97,7 +98,7 @@ def policies_of_the_route(
     """Take those of the matched route, of the lists of all routes; they may be none.
 
     Clauses: A42-CHAN-04, A42-CHAN-05, A42-HASH-01, A42-HASH-02, A42-HASH-04, A42-HASH-11,
-    A42-HASH-14, A42-HASH-18, A42-KIND-01.
+    A42-HASH-13, A42-HASH-14, A42-HASH-18, A42-HDR-07, A42-KIND-01, A42-KIND-03.
     """
     return policies[matched]
 
@@ -150,7 +151,7 @@ def whichever_is_drawn(policies: Sequence[HashPolicy], _clusters: int) -> Sequen
 def rotate_and_xor(gathered: int, result: int) -> int:
     """Combine as Envoy does, so that every policy and its place count.
 
-    Clauses: A42-CHAN-05, A42-HASH-03, A42-HASH-05, A42-HASH-06.
+    Clauses: A42-CHAN-05, A42-HASH-03, A42-HASH-04, A42-HASH-05, A42-HASH-06.
     """
     rotated = (gathered << 1 | gathered >> 63) & _ALL_BITS
     return rotated ^ result
@@ -244,8 +245,8 @@ def header_hash(policy: HeaderPolicy, metadata: Metadata, rules: HashPolicyRules
 def header_value(name: str, metadata: Metadata) -> str | bytes | None:
     """Find what a policy hashes, as A28 matches headers; None if the header counts as not sent.
 
-    Clauses: A42-HDR-01, A42-HDR-03, A42-HDR-04, A42-HDR-05, A42-HDR-06, A42-HDR-07, A42-HDR-08,
-    A42-HDR-09, A42-HDR-10, A42-HDR-11, A42-HDR-18.
+    Clauses: A42-HDR-01, A42-HDR-02, A42-HDR-03, A42-HDR-04, A42-HDR-05, A42-HDR-06, A42-HDR-07,
+    A42-HDR-08, A42-HDR-09, A42-HDR-10, A42-HDR-11, A42-HDR-18.
     """
     name = name.lower()  # A42-HDR-18, our choice.
     if name.endswith("-bin"):

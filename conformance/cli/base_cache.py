@@ -14,7 +14,7 @@ import msgspec
 from client_under_test import Prepared
 from client_under_test.environments import fingerprint
 from client_under_test.environments.places import cache
-from conformance.cli.session import RunOptions
+from conformance.cli.run_options import RunOptions
 from conformance.judging import json_files
 from conformance.judging.blocking import ended_early
 from conformance.judging.evidence import JudgedClient, Record

@@ -20,7 +20,7 @@ from conformance.cli.failures import Failure, client_trouble
 from conformance.cli.invocation import program
 from conformance.cli.lookup import found_client
 from conformance.cli.run_clients import run_clients
-from conformance.cli.session import RunOptions
+from conformance.cli.run_options import RunOptions
 from conformance.judging import evidence, json_files
 from conformance.judging.evidence import BadEvidence
 from conformance.judging.verdicts import Decision

@@ -147,7 +147,7 @@ def _check_shard(options: Mapping[str, Any]) -> None:
 
 def _run(clients: tuple[str, ...], **options: Any) -> int:
     from conformance.cli.run_clients import run_clients  # noqa: PLC0415  # pytest is slow to load
-    from conformance.cli.session import RunOptions  # noqa: PLC0415
+    from conformance.cli.run_options import RunOptions  # noqa: PLC0415
     from conformance.cli.sharding import read_durations  # noqa: PLC0415
 
     known = catalogue()
@@ -198,11 +198,11 @@ def serve(scenario: str, **options: Any) -> int:
 def explore(client: str, **options: Any) -> int:
     """Search for failures with random updates and faults.
 
-    A course is a random sequence of updates, faults and requests. Judges compare what the client
-    does with every result that a conforming client may show. A failing course is repeated, shrunk
-    and written to a file, which --replay runs again.
+    Runs random sequences of updates, faults and requests, called courses. Compares what the client
+    does with every result that a conforming client may show. Repeats a failing course, shrinks it,
+    and writes it to a file, which --replay runs again.
 
-    The command exits with 1 if a course fails and fails again.
+    The command exits with 1 if a course fails repeatedly.
     """
     from conformance.cli.explore import ExploreOptions, explore  # noqa: PLC0415 - Hypothesis is slow to load
 
@@ -244,7 +244,7 @@ def history(client: str, versions: tuple[str, ...], **options: Any) -> int:
 
 def _history(client: str, versions: tuple[str, ...], **given: Any) -> int:
     from conformance.cli.history import HistoryOptions, history  # noqa: PLC0415
-    from conformance.cli.session import RunOptions  # noqa: PLC0415
+    from conformance.cli.run_options import RunOptions  # noqa: PLC0415
 
     known = catalogue()
     bisect, markdown = given.pop("bisect"), given.pop("markdown")
@@ -302,17 +302,24 @@ def gate(client: str, **options: Any) -> int:
 
 def _gate(client: str, **options: Any) -> int:
     from conformance.cli.gate import GateOptions, gate  # noqa: PLC0415
-    from conformance.cli.session import RunOptions  # noqa: PLC0415
+    from conformance.cli.run_options import RunOptions  # noqa: PLC0415
 
     known = catalogue()
     for clause in options["clauses"]:
         known_clause(known, clause)
+    base = options.pop("base")
+    if base is None:
+        raise Failure(
+            "gate needs a base: a commit of the --source checkout, as in --base origin/master, a "
+            "released version, as in --base 1.85.0, or a report, as in --base base.json"
+        )
     wish = GateOptions(
-        base=options.pop("base"),
+        base=base,
         quick=options.pop("quick"),
         json_path=options.pop("json_path"),
         junit_path=options.pop("junit_path"),
         markdown=options.pop("markdown"),
+        summary_path=options.pop("summary_path"),
     )
     two_files(wish.json_path, wish.junit_path, "--json and --junit")
     if options["commit"] and not options["source"]:
@@ -397,17 +404,20 @@ def list_things(what: str) -> None:
 @cloup.command(
     epilog=examples("explain A42-PICK-08", "explain picker.states", "explain A42", "explain ring")
 )
-@cloup.argument("identifier", metavar="ID")
-def explain(identifier: str) -> None:
-    """Describe a clause, scenario or edition.
+@cloup.argument("identifiers", metavar="ID...", nargs=-1, required=True)
+def explain(identifiers: tuple[str, ...]) -> None:
+    """Describe clauses, scenarios or editions.
 
     ID may be a prefix: `picker.states` describes all of its scenarios, and A42-PICK all of its
     clauses.
     """
     from conformance.cli.explanations import explained  # noqa: PLC0415
 
-    for text in explained(identifier, catalogue()):
-        echo(text)
+    for number, identifier in enumerate(identifiers):
+        if number:
+            echo("")
+        for text in explained(identifier, catalogue()):
+            echo(text)
 
 
 def _also_called(command: click.Command, name: str) -> click.Command:

@@ -35,7 +35,8 @@ def doctor(client: str | None) -> int:
     """Check toolchains, or an adapter against the contract.
 
     Without CLIENT, print what this machine supports, which scenarios it skips, and the toolchains
-    of all clients. With CLIENT, check its adapter without any xDS.
+    of all clients. With CLIENT, a name or a folder, check its adapter without any xDS, and exit
+    with 0 if it is healthy and with 6 if it breaks a rule.
     """
     import asyncio  # noqa: PLC0415
 
@@ -77,8 +78,8 @@ def doctor(client: str | None) -> int:
 
 
 @cloup.command("new-client", epilog=examples("new-client", "new-client go ./my-adapter"))
-@cloup.argument("language", metavar="LANG", required=False)
-@cloup.argument("folder", metavar="DIR", type=Path, required=False)
+@cloup.argument("language", metavar="[LANG]", required=False)
+@cloup.argument("folder", metavar="[DIR]", type=Path, required=False)
 def new_client(language: str | None, folder: Path | None) -> None:
     """Create an adapter skeleton.
 
@@ -94,6 +95,7 @@ def new_client(language: str | None, folder: Path | None) -> None:
         return
     if folder is None:
         raise click.UsageError("Missing argument 'DIR': the folder for the skeleton")
+    language = language.lower()
     if len(language) > LONGEST:
         raise click.UsageError(f"{language} is not the name of a language")
     with client_trouble():

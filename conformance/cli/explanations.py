@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Iterator, Mapping
 
 from conformance.cli.failures import Failure
+from conformance.cli.invocation import program
 from conformance.cli.lookup import known_clause
 from conformance.judging.declaration import Declaration
-from conformance.reporting.explain import explain_clause, explain_edition, explain_scenario
+from conformance.reporting.explain import (
+    deciding,
+    explain_clause,
+    explain_edition,
+    explain_scenario,
+    terms_of,
+)
 from conformance.spec.catalogue import Catalogue
 
 
@@ -29,16 +37,27 @@ def explained(name: str, catalogue: Catalogue) -> Iterator[str]:
     several = [scenario for scenario in declared if _stands_for(name, scenario)]
     if not (clauses or several):
         _fail(name, catalogue, declared)
-    for number, clause in enumerate(clauses):
-        yield ("\n" if number else "") + explain_clause(catalogue[clause], declared)
-    for number, scenario in enumerate(several):
-        more = "\n" if number or clauses else ""
-        yield more + explain_scenario(scenario, declared, catalogue)
+    run = f"  run       {program()} run CLIENT"
+    texts = [
+        f"{explain_clause(catalogue[clause], declared)}\n{run} --clause {clause}"
+        if deciding(clause, declared)
+        else explain_clause(catalogue[clause], declared)
+        for clause in clauses
+    ]
+    texts += [
+        f"{explain_scenario(scenario, declared, catalogue)}\n"
+        f"{run} --scenario {shlex.quote(scenario)}"
+        for scenario in several
+    ]
+    whole = "\n\n".join(texts)
+    yield whole
+    if terms := [*terms_of(whole)]:
+        yield "\n".join(("\nTerms:", *terms))
 
 
 def _stands_for(name: str, full: str) -> bool:
     """Return whether a name is another one, or a beginning of it that ends where a part does."""
-    return full == name or full.startswith(tuple(f"{name.rstrip('-.[')}{sign}" for sign in "-.["))
+    return full == name or full.startswith(tuple(f"{name.rstrip('-.[*')}{sign}" for sign in "-.["))
 
 
 def _fail(name: str, catalogue: Catalogue, declared: Mapping[str, Declaration]) -> None:

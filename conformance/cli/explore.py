@@ -17,15 +17,15 @@ from conformance.cli.failures import Failure as Stop
 from conformance.cli.failures import client_trouble, require_machine
 from conformance.cli.invocation import program
 from conformance.cli.lookup import found_client, from_source
-from conformance.explore import courses
-from conformance.explore.course_runner import lacks
-from conformance.explore.courses import BadCourse, Course
-from conformance.explore.explorer import COURSE, Explorer, Failure, Plan, Summary
 from conformance.reporting.live import patience
 from conformance.reporting.outcome import counted
 from conformance.reporting.report import Exit
-from conformance.reporting.stdout import echo
+from conformance.reporting.stdout import echo, say
 from conformance.runner.calibration import calibrated
+from conformance.runner.explore import courses
+from conformance.runner.explore.course_runner import lacks
+from conformance.runner.explore.courses import BadCourse, Course
+from conformance.runner.explore.explorer import COURSE, Explorer, Failure, Plan, Summary
 from conformance.runner.files import scratch
 from conformance.runner.interruption import last_words
 from conformance.runner.jobs import default_jobs
@@ -59,9 +59,6 @@ def explore(name: str, options: ExploreOptions, catalogue: Catalogue, screen: Co
     require_machine(jobs)
     out = options.out.absolute() / prepared.name.replace("/", "-") / FOLDER
 
-    def say(words: str) -> None:
-        screen.print(words, markup=False, highlight=False, soft_wrap=True)
-
     with scratch() as folder:
         target = calibrated(
             subject_for(prepared, environment=options.environment),
@@ -71,11 +68,15 @@ def explore(name: str, options: ExploreOptions, catalogue: Catalogue, screen: Co
             out=out,
             meanwhile=partial(patience, screen),
         )
-        explorer = Explorer(target, catalogue, scratch=folder / FOLDER, out=out, say=say)
+        explorer = Explorer(
+            target, catalogue, scratch=folder / FOLDER, out=out, say=partial(say, screen)
+        )
         if course is not None:
             searching = explorer.replay(course, options.times)
         else:
-            say(f"{prepared.name}, area {options.only}, seed {options.seed}, {jobs} at once")
+            say(
+                screen, f"{prepared.name}, area {options.only}, seed {options.seed}, {jobs} at once"
+            )
             plan = Plan(
                 area=options.only, seconds=60 * options.minutes, seed=options.seed, jobs=jobs
             )
@@ -93,7 +94,7 @@ def explore(name: str, options: ExploreOptions, catalogue: Catalogue, screen: Co
                 why = next(_leaves(failed))
                 raise Stop(f"{prepared.name} did not start: {why}", Exit.ADAPTER_TROUBLE) from None
             for line in lines(summary, prepared):
-                say(line)
+                say(screen, line)
     return exit_of(summary)
 
 
@@ -141,10 +142,11 @@ def lines(summary: Summary, client: Prepared) -> list[str]:
     )
     said += [f"! {trouble}" for trouble in dict.fromkeys(summary.troubles)]
     repeatable = [failure for failure in summary.failures if failure.is_repeatable]
-    again = f"; {summary.again} more courses failed alike" if summary.again else ""
-    said.append(f"{counted(len(repeatable), 'way')} to fail{again}")
+    again = f" ({summary.again} more courses failed in these ways)" if summary.again else ""
+    kinds = f"{counted(len(repeatable), 'repeatable failure')}{again}"
+    said.append(kinds if repeatable else "no repeatable failures")
     if once := len(summary.failures) - len(repeatable):
-        said.append(f"{once} failed once and not again, which counts for nothing")
+        said.append(f"{counted(once, 'course')} failed once and never again, which does not count")
     return said
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -15,7 +15,7 @@ from client_under_test import Client, Prepared
 from client_under_test.contract.exceptions import UnfitSource
 from client_under_test.environments import commits
 from client_under_test.environments.builds import in_words
-from client_under_test.environments.identity import SHORT
+from client_under_test.environments.identity import SHORT, identity_of
 from client_under_test.manifests.version_ranges import is_version
 from conformance import timing
 from conformance.cli import base_cache
@@ -26,7 +26,8 @@ from conformance.cli.lookup import found_client, from_source
 from conformance.cli.option_values import absolute
 from conformance.cli.repetition import Repetition
 from conformance.cli.run_clients import baselines
-from conformance.cli.session import RunOptions, Session
+from conformance.cli.run_options import RunOptions
+from conformance.cli.session import Session
 from conformance.judging.evidence import Record
 from conformance.judging.verdicts import Decision
 from conformance.reporting import gate as gates
@@ -35,7 +36,8 @@ from conformance.reporting.gate import Gate
 from conformance.reporting.outcome import counted
 from conformance.reporting.provenance import suite
 from conformance.reporting.report import BadReport, Exit, Report, Run, shown_command
-from conformance.reporting.stdout import echo
+from conformance.reporting.stdout import echo, say
+from conformance.runner import files
 from conformance.runner.collection import scenarios
 from conformance.runner.interruption import last_words
 from conformance.runner.jobs import default_jobs
@@ -59,6 +61,7 @@ class GateOptions(msgspec.Struct, frozen=True, kw_only=True):
     json_path: Path | None
     junit_path: Path | None
     markdown: bool
+    summary_path: Path | None
 
 
 class Base(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,6 +71,8 @@ class Base(msgspec.Struct, frozen=True, kw_only=True):
     """None: its run is in a report, and it cannot be had again."""
     recorded: Run | None = None
     """Its run, from a report."""
+    note: str = ""
+    """What the user must know of it to read the result."""
 
 
 def gate(
@@ -117,8 +122,11 @@ def gate(
         gate_texts.write_json(compared, wish.json_path)
     if wish.junit_path:
         gate_texts.write_junit(compared, after, catalogue, after.repeat, wish.junit_path)
+    page = [*gate_texts.markdown(compared, after, catalogue, after.repeat)]
+    if wish.summary_path:
+        files.write(wish.summary_path, "".join(f"{line}\n" for line in page).encode())
     if wish.markdown:
-        text = gate_texts.markdown(compared, after, catalogue, after.repeat)
+        text: Iterable[str] = page
     else:
         text = gate_texts.lines(compared, after, catalogue, after.repeat, verbose=options.verbose)
     for line in text:
@@ -134,17 +142,49 @@ def _base(client: Client, named: str, options: RunOptions) -> Base:
     with client_trouble():
         commit = _commit(named, options.source)
         if commit and options.source:
+            note = _fork(named, commit, options.source, options.commit)
             label = f"base-{commit[:SHORT]}"
-            return Base(client=client.built_from(options.source, commit, label))
+            return Base(client=client.built_from(options.source, commit, label), note=note)
         if is_version(named):
             return Base(client=msgspec.structs.replace(client, version=named))
         if path.exists():
             return Base(client=client.built_from(absolute(path), label="base"))
+        if path.suffix == REPORT:
+            raise Failure(f"there is no file {named}: name a report that `run --json` has written")
         if options.source:
             commits.named(options.source, named)  # says what is wrong with it
     raise Failure(
         f"{named} is no base: name a version such as 1.85.0, a report that --json has written, "
         "other sources or, with --source, a commit of that checkout"
+    )
+
+
+def _fork(named: str, base: str, source: Path, commit: str | None) -> str:
+    """Say that a base has commits that the change lacks; empty if it has none.
+
+    Args:
+        named: the base, as the user names it.
+        base: its commit.
+        source: the checkout.
+        commit: what is judged, if that is a commit of the checkout and not its files.
+
+    Raises:
+        UnfitSource: there is no such change.
+        Failure: the change is the base.
+    """
+    head = commits.named(source, commit or "HEAD").id
+    if base == head and (commit or identity_of(source).dirty is False):
+        raise Failure(
+            f"the change and its base are the same commit {base[:SHORT]}: name an older one, such "
+            f"as --base {base[:SHORT]}~1"
+        )
+    parted = commits.fork(source, base, head)
+    if not parted.lacks:
+        return ""
+    where = f", or use --base {parted.since[:SHORT]}" if parted.since else ""
+    return (
+        f"{named} has {counted(parted.lacks, 'commit')} that the change lacks. What they mend is "
+        f"reported as broken, and what they break as mended: rebase the change{where}"
     )
 
 
@@ -271,6 +311,9 @@ class Both:
         on_base = self._session.prepare(base.client) if base.client else None
         if made is None or (base.client and on_base is None):
             return self._why_not()
+        if base.note:
+            say(self._screen, f"note: {base.note}")
+        say(self._screen, "change: running all selected scenarios …")
         after = self._run(made)
         if after is None:
             return self._why_not()
@@ -278,7 +321,7 @@ class Both:
         if codes[0] in TROUBLES:
             self._session.show(made, after, codes)
             return codes[0]
-        self._say(f"change: {_ran(after)}")
+        say(self._screen, f"change: {_ran(after)}")
         before = base.recorded or (self._of_base(on_base, after) if on_base else None)
         if before is None:
             return self._why_not()
@@ -287,25 +330,33 @@ class Both:
         }:
             raise Failure(_other_scenarios(named))
         again = Repetition(self._session, self._options, self._screen, made, on_base)
-        self._repeat(before, after, again)
-        compared = gates.gate(
-            before,
-            after,
-            self._catalogue,
-            on_base=again.on_base,
-            on_head=again.on_head,
-            strict=self._options.strict,
-            left_out=left_out,
-        )
-        return compared, after
+
+        def compared() -> Gate:
+            return gates.gate(
+                before,
+                after,
+                self._catalogue,
+                on_base=again.on_base,
+                on_head=again.on_head,
+                strict=self._options.strict,
+                left_out=left_out,
+                note=base.note,
+            )
+
+        seconds = timing.QUICK_REPEATS if self._is_quick else timing.REPEATS
+        budget = seconds * (self._options.jobs or default_jobs())
+        again.run(repeats.to_repeat(before, after, self._catalogue, budget=budget), 1)
+        races = repeats.unclear(before, after, again.on_base, again.on_head)
+        found = compared()
+        if races and not found.is_certain:
+            again.run(races, repeats.RUNS - 1)
+            found = compared()
+        return found, after
 
     def _why_not(self) -> Exit:
         for skipped in self._session.made.not_run:
-            self._say(f"{skipped.client}: {skipped.words}")
+            say(self._screen, f"{skipped.client}: {skipped.words}")
         return report.code_of(self._session.made, strict=False)
-
-    def _say(self, words: str) -> None:
-        self._screen.print(words, markup=False, highlight=False, soft_wrap=True)
 
     def _run(self, client: Prepared, names: Collection[str] = ()) -> Run | None:
         """Run the selected scenarios, or only the named ones of these."""
@@ -333,6 +384,7 @@ class Both:
 
         runs: list[Run] = []
         while missing := wanted - records.keys() - new.keys():
+            say(self._screen, f"base: running {counted(len(missing), 'scenario')} …")
             ran = self._run(base, missing)
             if ran is None:
                 return None
@@ -347,17 +399,9 @@ class Both:
         if kept and reused:
             words.append(f"{_reused(kept, reused, alone=not words)} (kept in {place})")
         others = len(there - wanted)
-        passed = f"; the change passes what the other {others} decide" if others else ""
-        self._say(f"base: {', '.join(words)}{passed}")
+        passed = f"; {others} not needed: the change passes what they decide" if others else ""
+        say(self._screen, f"base: {', '.join(words)}{passed}")
         return gates.completed(self._session.run_of(base, (records | new).values()), after)
-
-    def _repeat(self, before: Run, after: Run, again: Repetition) -> None:
-        """Run scenarios that differ again on both sides, and unclear ones ten times."""
-        seconds = timing.QUICK_REPEATS if self._is_quick else timing.REPEATS
-        budget = seconds * (self._options.jobs or default_jobs())
-        again.run(repeats.to_repeat(before, after, self._catalogue, budget=budget), 1)
-        races = repeats.unclear(before, after, again.on_base, again.on_head)
-        again.run(races, repeats.RUNS - 1)
 
 
 def _ran(run: Run) -> str:

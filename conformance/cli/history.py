@@ -12,7 +12,8 @@ from rich.console import Console
 from client_under_test import Prepared
 from conformance.cli.failures import Failure, require_machine
 from conformance.cli.run_clients import baselines
-from conformance.cli.session import RunOptions, Session
+from conformance.cli.run_options import RunOptions
+from conformance.cli.session import Session
 from conformance.cli.versions import Commits, VersionEntry, clients, places, places_of
 from conformance.reporting import history as histories
 from conformance.reporting.history import History, Version

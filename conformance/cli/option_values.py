@@ -36,6 +36,11 @@ def pairs(_: click.Context, option: click.Parameter, given: Sequence[str]) -> di
         raise click.BadParameter(str(error), param=option) from None
 
 
+def capitals(_: click.Context, _option: click.Parameter, ids: Sequence[str]) -> tuple[str, ...]:
+    """Return ids of clauses as they are written."""
+    return tuple(each.upper() for each in ids)
+
+
 def tool(_: click.Context, option: click.Parameter, words: str | None) -> tuple[str, ...]:
     """Return the arguments of a command that wraps the client; its program must exist.
 
@@ -119,6 +124,8 @@ def demanded_clauses(grfc: str, known: Catalogue) -> tuple[str, ...]:
     """
     clauses = tuple(clause.id for clause in known.only(grfc))
     if not clauses:
+        if any(clause.id == grfc.upper() for clause in known):
+            raise Failure(f"{grfc} is a clause, not a gRFC; `run --clause` selects clauses")
         there = dict.fromkeys(clause.document.lower() for clause in known)
         near = difflib.get_close_matches(grfc.lower(), there, n=1, cutoff=0.75)
         hint = f" (did you mean {near[0]}?)" if near else ""

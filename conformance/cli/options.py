@@ -12,6 +12,7 @@ import cloup
 from conformance.cli.option_values import (
     TIME_SCALE,
     WRAPPED_SCALE,
+    capitals,
     clauses_of,
     folder,
     pairs,
@@ -40,6 +41,11 @@ def option(*names: str, group: str | None = None, **more: Any) -> Option:
     return group, names, more
 
 
+def _clauses(words: str) -> Option:
+    names, more = ("--clause", "clauses"), {"multiple": True, "metavar": "ID", "help": words}
+    return option(*names, group=SELECTION, callback=capitals, **more)
+
+
 JUNIT_OPTION = option(
     "--junit",
     "junit_path",
@@ -63,7 +69,7 @@ JOBS_OPTION = option(
     "--jobs",
     group=EXECUTION,
     type=click.IntRange(1),
-    help="Number of scenarios at the same time. [default: by cores]",
+    help="Number of scenarios at the same time. [default: by cores, more while they are idle]",
 )
 
 SOURCE_OPTION = option(
@@ -110,14 +116,7 @@ WHICH = (
         metavar="ID",
         help="Run matching scenarios (glob; repeatable).",
     ),
-    option(
-        "--clause",
-        "clauses",
-        group=SELECTION,
-        multiple=True,
-        metavar="ID",
-        help="Run scenarios that decide this clause (repeatable).",
-    ),
+    _clauses("Run scenarios that decide this clause (repeatable)."),
 )
 """Which scenarios run."""
 
@@ -140,9 +139,9 @@ FAST_OPTION = option(
     "--fast",
     group=EXECUTION,
     is_flag=True,
-    help="Skip what is slow: shorten the failover timer if the client has a knob for it, end the "
-    "soak after one storm of faults, and skip scenarios that wait for a missing resource or decide "
-    "only clauses of editions that the client does not declare.",
+    help="Skip slow checks: shorten the failover timer if the client has a setting for it, test "
+    "one burst of faults instead of several, and skip scenarios that wait for a missing resource "
+    "or decide only clauses of editions that the client does not declare.",
 )
 
 ISOLATED_OPTION = option(
@@ -264,14 +263,14 @@ EXPLORE = (
         type=click.Choice(["ring", "localities"]),
         default="ring",
         show_default=True,
-        help="Draw courses of this area.",
+        help="Try random sequences for this area.",
     ),
     option(
         "--replay",
         group=SELECTION,
         type=Path,
         metavar="FILE",
-        help="Run the course in this file instead of drawing courses.",
+        help="Run the sequence in this file instead of random ones.",
     ),
     option(
         "--minutes",
@@ -280,7 +279,7 @@ EXPLORE = (
         default=1.0,
         show_default=True,
         metavar="N",
-        help="How long to draw courses. What has failed is then still repeated and shrunk.",
+        help="How long to try random sequences. Afterwards, failing ones are repeated and shrunk.",
     ),
     option(
         "--times",
@@ -289,14 +288,14 @@ EXPLORE = (
         metavar="N",
         default=10,
         show_default=True,
-        help="How often to run the course of --replay.",
+        help="How often to run the sequence of --replay.",
     ),
     SEED_OPTION,
     option(
         "--jobs",
         group=EXECUTION,
         type=click.IntRange(1),
-        help="Number of courses at the same time. [default: by cores]",
+        help="Number of sequences at the same time. [default: by cores]",
     ),
     ENV_OPTION,
     SOURCE_OPTION,
@@ -349,9 +348,9 @@ GATE = (
     option(
         "--base",
         group=EXECUTION,
-        required=True,
         metavar="BASE",
-        help="Compare with this commit of the checkout, released version, report or other sources.",
+        help="Compare with this commit of the checkout, released version, report or other sources. "
+        "[required]",
     ),
     SOURCE_OPTION,
     COMMIT_OPTION,
@@ -360,7 +359,7 @@ GATE = (
         group=SELECTION,
         is_flag=True,
         help="Run only scenarios that fit into about 30 s on two cores, for each side: those that "
-        "decide the most selected clauses. The result names the clauses that are left out.",
+        "decide the most selected clauses. The result counts the clauses that are left out.",
     ),
     *WHICH,
     *HOW,
@@ -378,6 +377,15 @@ GATE = (
     ),
     JUNIT_OPTION,
     option("--markdown", group=OUTPUT, is_flag=True, help="Print Markdown."),
+    option(
+        "--summary",
+        "summary_path",
+        group=OUTPUT,
+        type=Path,
+        callback=writable,
+        metavar="FILE",
+        help="Write Markdown, such as for the page of a CI job.",
+    ),
     OUT_OPTION,
     option(
         "-v",
@@ -390,14 +398,7 @@ GATE = (
 
 
 MUTANTS = (
-    option(
-        "--clause",
-        "clauses",
-        group=SELECTION,
-        multiple=True,
-        metavar="ID",
-        help="Run mutants of this clause (repeatable).",
-    ),
+    _clauses("Run mutants of this clause (repeatable)."),
     option(
         "--area",
         "areas",

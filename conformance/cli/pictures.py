@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Collection, Iterator
+from itertools import islice
 from pathlib import Path
+from typing import Final
 
 from conformance.cli.failures import Failure
+from conformance.judging import evidence
 from conformance.judging.evidence import BadEvidence
 from conformance.reporting.pages import template_loader as pages
 from conformance.reporting.rendering import terminal
@@ -14,9 +18,15 @@ from conformance.reporting.rendering.scenario import scene
 from conformance.reporting.report import BadReport, Exit, read
 from conformance.reporting.site import model as sites
 from conformance.reporting.site import writing
-from conformance.reporting.stdout import Screen
+from conformance.reporting.stdout import Screen, say
 from conformance.runner import files
 from conformance.spec.catalogue import Catalogue
+
+MOST_BELOW: Final = 1000
+"""Folders that are looked for below another."""
+
+NAMED: Final = 3
+"""Folders that a message names."""
 
 
 def show(
@@ -34,6 +44,8 @@ def show(
     Raises:
         Failure: the folder cannot be drawn, or a file not be written.
     """
+    if not (folder / evidence.FILE).exists():
+        raise Failure(_no_evidence(folder))
     try:
         drawn = scene(folder, catalogue)
     except BadEvidence as error:
@@ -44,7 +56,24 @@ def show(
         write(trace, traces.trace(drawn))
     if not (html or trace):
         for text, style in terminal.lines(drawn, screen.width):
-            screen.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+            say(screen, text, style)
+
+
+def _no_evidence(folder: Path) -> str:
+    """Say what to give instead of a path that holds no evidence."""
+    if not folder.is_dir():
+        beside = sorted(other.name for other in folder.parent.glob("*/"))
+        near = difflib.get_close_matches(folder.name, beside, n=1)
+        hint = f"did you mean {folder.parent / near[0]}?" if near else "name a scenario's folder"
+        return f"there is no folder {folder} with evidence: {hint}"
+    below = sorted(path.parent for path in islice(folder.glob(f"**/{evidence.FILE}"), MOST_BELOW))
+    if not below:
+        return f"{folder} holds no evidence: there is no {evidence.FILE} in it or below it"
+    more = f", and {len(below) - NAMED} more" if len(below) > NAMED else ""
+    return (
+        f"{folder} is not the folder of one scenario: name one below it, such as "
+        f"{', '.join(map(str, below[:NAMED]))}{more}"
+    )
 
 
 def site(folder: Path, reports: Collection[Path], catalogue: Catalogue) -> Iterator[str]:

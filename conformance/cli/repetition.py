@@ -11,15 +11,17 @@ from rich.console import Console
 
 from client_under_test import Prepared
 from conformance.cli.error_report import TROUBLE, in_a_line
-from conformance.cli.session import RunOptions, Session
+from conformance.cli.run_options import RunOptions
+from conformance.cli.session import Session
 from conformance.judging.evidence import Record
 from conformance.reporting import repeats
 from conformance.reporting.live import Live
 from conformance.reporting.outcome import counted
 from conformance.reporting.repeats import Shown
+from conformance.reporting.stdout import say
 from conformance.runner.files import scratch
 from conformance.runner.interruption import postponed
-from conformance.runner.jobs import default_jobs, room_for
+from conformance.runner.jobs import room_for
 from conformance.runner.run import Ran, run
 from conformance.runner.selection import Selection
 from conformance.runner.settings import Settings
@@ -65,9 +67,9 @@ class Repetition:
             ran = self._ran(names, targets, folder)
         what = counted(len(names), "scenario") + ("" if times == 1 else f" {times} more times")
         where = "on both sides " if BASE in self._clients else ""
-        self._say(f"again: {what} {where}in {ran.wall_seconds:.0f} s")
+        say(self._screen, f"again: {what} {where}in {ran.wall_seconds:.0f} s")
         for trouble in ran.troubles:
-            self._say(f"! {in_a_line(trouble, self._options.out.absolute() / TROUBLE)}")
+            say(self._screen, f"! {in_a_line(trouble, self._options.out.absolute() / TROUBLE)}")
         by_label: dict[str, list[Record]] = {label: [] for label in targets}
         for record in ran.records:
             by_label[record.side].append(record)
@@ -92,12 +94,9 @@ class Repetition:
         with Live(self._screen, "again", quiet=True) as progress:
             return run(
                 settings,
-                jobs=options.jobs or default_jobs(),
+                jobs=options.jobs,
                 at_once=None if options.jobs else room_for(cores),
                 worker=options.worker,
                 progress=progress,
                 interrupted=lambda _: self._session.break_off(),
             )
-
-    def _say(self, words: str) -> None:
-        self._screen.print(words, markup=False, highlight=False, soft_wrap=True)

@@ -11,7 +11,8 @@ from rich.console import Console
 from client_under_test import Client, built_in
 from conformance.cli.failures import Failure, client_trouble, require_machine
 from conformance.cli.lookup import found_client, from_source
-from conformance.cli.session import RunOptions, Session
+from conformance.cli.run_options import RunOptions
+from conformance.cli.session import Session
 from conformance.reporting import baseline
 from conformance.reporting.baseline import BadBaseline, Entry
 from conformance.reporting.report import Exit

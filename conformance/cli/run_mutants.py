@@ -87,7 +87,7 @@ def run_mutants(options: MutantOptions, catalogue: Catalogue, screen: Console) -
     with Live(screen, f"{len(chosen)} mutants", quiet=True) as progress:
         ran = run(
             settings,
-            jobs=options.jobs or default_jobs(),
+            jobs=options.jobs,
             worker=options.worker,
             progress=progress,
             interrupted=lambda _: None,

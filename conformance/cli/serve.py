@@ -19,7 +19,7 @@ from conformance.judging.verdicts import Reason, Verdict
 from conformance.reporting import baseline
 from conformance.reporting.live import patience
 from conformance.reporting.report import Exit
-from conformance.reporting.stdout import Screen
+from conformance.reporting.stdout import Screen, say
 from conformance.runner.calibration import calibrated
 from conformance.runner.collection import scenarios, scenarios_named
 from conformance.runner.files import scratch
@@ -77,23 +77,23 @@ def serve(pattern: str, options: ServeOptions, catalogue: Catalogue, screen: Con
         selection=Selection(scenarios=(scenario,)),
     )
 
-    def say(words: str, style: str = "") -> None:
-        screen.print(words, style=style, markup=False, highlight=False, soft_wrap=True)
+    def tell(words: str, style: str = "") -> None:
+        say(screen, words, style)
 
-    say(f"{scenario}, seed {options.seed}", "bold")
+    tell(f"{scenario}, seed {options.seed}", "bold")
     for clause in clauses:
-        say(f"  {clause:<14} {catalogue[clause].title}")
+        tell(f"  {clause:<14} {catalogue[clause].title}")
     with scratch() as folder:
         interactive = InteractiveSession(
-            say, adapter=prepared.name, folder=folder, is_for_steps=True
+            tell, adapter=prepared.name, folder=folder, is_for_steps=True
         )
 
         def interrupted(_: Ran) -> None:
             nonlocal screen
             screen = Screen()  # the signal may have interrupted a line on the other one
             for words, style in interactive.so_far():
-                say(words, style)
-            say("interrupted")
+                tell(words, style)
+            tell("interrupted")
 
         ran = run(
             settings,
@@ -130,7 +130,7 @@ def _told(ran: Ran, interactive: InteractiveSession, screen: Console) -> Exit:
         return Exit.SUITE_TROUBLE
     (record,) = ran.records
     if record.evidence and interactive.has_had_a_world:
-        screen.print(f"files: {record.evidence}", markup=False, highlight=False, soft_wrap=True)
+        say(screen, f"files: {record.evidence}")
     verdicts = {decision.verdict for decision in record.decisions}
     if not interactive.has_had_a_world and record.trouble is not None:
         _without_world(record.trouble)

@@ -28,8 +28,8 @@ from conformance import timing
 from conformance.cli.error_report import TROUBLE, forget, in_a_line
 from conformance.cli.failures import Failure, client_trouble
 from conformance.cli.interactive import InteractiveSession
-from conformance.cli.invocation import Judging, again
-from conformance.cli.sharding import Share, durations_of, given, share
+from conformance.cli.run_options import RunOptions
+from conformance.cli.sharding import Share, durations_of, share
 from conformance.judging import causes
 from conformance.judging.evidence import Record
 from conformance.judging.verdicts import Decision, Reason, Verdict
@@ -40,72 +40,19 @@ from conformance.reporting.failure_texts import Ignored
 from conformance.reporting.live import Live, patience
 from conformance.reporting.provenance import provenance
 from conformance.reporting.report import ClientId, Exit, NotRun, Report, Run
-from conformance.reporting.shard_report import ShardInputs, ShardReport
-from conformance.reporting.stdout import Screen, echo
+from conformance.reporting.shard_report import ShardReport
+from conformance.reporting.stdout import Screen, echo, say
 from conformance.runner import evidence_files
 from conformance.runner.calibration import calibrated, start_and_end
 from conformance.runner.files import can_be_replaced, scratch
 from conformance.runner.interruption import postponed
-from conformance.runner.jobs import default_jobs, room_for
+from conformance.runner.jobs import room_for
 from conformance.runner.run import Ran, run
 from conformance.runner.selection import Selection
 from conformance.runner.settings import Settings
-from conformance.runner.sharding import Shard
 from conformance.runner.targets import Target, subject_for
 from conformance.spec.catalogue import Catalogue
 from regular_files import copy
-
-
-class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of the command line."""
-
-    every_client: bool = False
-    """True if clients that cannot be built here are left out and reported."""
-    only: tuple[str, ...]
-    """The clauses of a gRFC; empty: no matter which."""
-    scenario_patterns: tuple[str, ...]
-    clauses: tuple[str, ...]
-    seed: int
-    jobs: int | None
-    environment: dict[str, str]
-    wrap: tuple[str, ...]
-    """The tool that each client is started by."""
-    json_path: Path | None = None
-    junit_path: Path | None = None
-    out: Path
-    keep_evidence: bool = False
-    no_baseline: bool = False
-    baseline: Path | None = None
-    """A user's own, over the client's."""
-    strict: bool = False
-    hold: bool = False
-    fast: bool
-    isolated: bool = False
-    """Set if no two scenarios may share a process of a client."""
-    verbose: bool = False
-    """True if everything is printed, and not only what needs attention."""
-    worker: str | None
-    """What is called in place of Python for a worker of xdist."""
-    source: Path | None = None
-    """What the client is built from, instead of a release."""
-    commit: str | None = None
-    """The commit of it, if not its files as they are."""
-    shard: Shard | None = None
-    """This machine's shard of a run that several machines share."""
-    durations: Report | None = None
-    """How long scenarios took, beside what the suite has recorded."""
-
-    exactly: tuple[str, ...] = ()
-    """The ids of the only selected scenarios that run; empty: all of them."""
-
-    def selection(self) -> Selection:
-        """Which scenarios they select."""
-        return Selection(
-            only=self.only,
-            scenarios=self.scenario_patterns,
-            clauses=self.clauses,
-            exactly=tuple(("", name) for name in self.exactly),
-        )
 
 
 def _from_here(path: Path) -> str:
@@ -173,7 +120,7 @@ class Session:
             with patience(self._screen, client.preparation):
                 made = prepare(client, self._options.environment)
             if (took := time.monotonic() - since) > timing.PATIENCE:
-                self._say(f"{client} is ready after {took:.0f} s")
+                say(self._screen, f"{client} is ready after {took:.0f} s")
             return msgspec.structs.replace(made, wrap=self._options.wrap)
         except (MissingToolchain, NoWheel) as trouble:
             if not self._options.every_client:
@@ -197,7 +144,11 @@ class Session:
             stderr.touch()
             try:
                 with patience(self._screen, f"waiting for the hello of {client.name}"):
-                    asyncio.run(start_and_end(client, self._options.environment, stderr, self._say))
+                    asyncio.run(
+                        start_and_end(
+                            client, self._options.environment, stderr, partial(say, self._screen)
+                        )
+                    )
                 with contextlib.suppress(OSError):  # of an earlier run
                     (kept / stderr.name).unlink(missing_ok=True)
                 shutil.rmtree(kept / evidence_files.LEFT, ignore_errors=True)
@@ -215,9 +166,6 @@ class Session:
                 return False
         return True
 
-    def _say(self, words: str) -> None:
-        self._screen.print(words, highlight=False, markup=False)
-
     def _leave_out(self, client: str, verdict: Verdict, reason: Reason, words: str) -> None:
         left = NotRun(client=client, verdict=verdict, reason=reason, words=words)
         self._not_run.append(left)
@@ -231,14 +179,16 @@ class Session:
             client: which comes up.
             exactly: the ids of the only selected scenarios that run; empty: all of them.
         """
+        evidence_files.hide_from_git(self._options.out)
         forget(self._folder(client) / TROUBLE)
         if client.release and not self._conclude:
-            self._say(
+            say(
+                self._screen,
                 f"{client.client.name}: {client.release} (released; --source PATH judges a "
-                "checkout)"
+                "checkout)",
             )
         for note in client.notes:
-            self._say(note)
+            say(self._screen, note)
         if self._several and not self._conclude:
             self._screen.print(f"\n{client.name}", style="bold", highlight=False, markup=False)
         subject = self.target(client)
@@ -297,7 +247,7 @@ class Session:
 
             ran = run(
                 settings,
-                jobs=0 if held else self._options.jobs or default_jobs(),
+                jobs=0 if held else self._options.jobs,
                 known=known,
                 at_once=None if self._options.jobs else room_for(cores),  # who says a number has it
                 worker=self._options.worker,
@@ -343,7 +293,9 @@ class Session:
             wall_seconds=ran.wall_seconds,
             complete=ran.complete and not interrupted,
             troubles=tuple(in_a_line(trouble, folder / TROUBLE) for trouble in ran.troubles),
-            part=own.part(ran.records, self.known(client), self._given()) if own else None,
+            part=own.part(ran.records, self.known(client), self._options.shard_inputs())
+            if own
+            else None,
         )
         codes = report.said_of(made, strict=options.strict)
         if interrupted and codes[0] is not Exit.INTERRUPTED:
@@ -376,7 +328,7 @@ class Session:
             entries=self.known(client),
             today=self._today,
             troubles=troubles,
-            repeat=self._again(client),
+            repeat=self._options.again(client),
             identity=client.identity,
             part=part,
         )
@@ -388,7 +340,7 @@ class Session:
             made,
             self._catalogue,
             codes,
-            repeat=self._again(client),
+            repeat=self._options.again(client),
             issues=client.client.manifest.issues,
             is_release=bool(client.release),
             brief=self._several,
@@ -435,32 +387,8 @@ class Session:
             known_failures=tuple(
                 scenario for entry in self.known(subject.prepared) for scenario in entry.scenarios
             ),
-            repeat=self._again(subject.prepared),
+            repeat=self._options.again(subject.prepared),
             selection=self._options.selection(),
-        )
-
-    def _again(self, client: Prepared) -> str:
-        options = self._options
-        judging = Judging(
-            no_baseline=options.no_baseline, baseline=options.baseline, strict=options.strict
-        )
-        return again(
-            client,
-            seed=options.seed,
-            fast=options.fast,
-            isolated=options.isolated,
-            variables=options.environment,
-            judging=judging,
-        )
-
-    def _given(self) -> ShardInputs:
-        options = self._options
-        return given(
-            options.selection(),
-            fast=options.fast,
-            strict=options.strict,
-            environment=options.environment,
-            wrap=options.wrap,
         )
 
     def _folder(self, client: Prepared) -> Path:

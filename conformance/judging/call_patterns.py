@@ -25,7 +25,7 @@ from conformance.spec.oracles.ring.search import SPACE, Ring
 FEWEST: Final = 4
 """Wrong calls of which a common trait is reported: of fewer, chance explains most traits."""
 
-BY_CHANCE: Final = 1e-3
+MOST_BY_CHANCE: Final = 1e-3
 """Greatest probability of a wrong claim: that a rule or a trait fits all calls by chance."""
 
 
@@ -73,7 +73,7 @@ def rule_of(calls: Sequence[MappedCall], ring: Ring, hashing: Hashing, *, rings:
     at_random = len(ring.addresses) ** -len(wrong)
     if wrong and all(_position(ring, call) in ring.positions for call in wrong):
         at_random = 0.0  # no hash is that of an entry by chance
-    if not wrong or at_random * len(rules) * rings > BY_CHANCE:
+    if not wrong or at_random * len(rules) * rings > MOST_BY_CHANCE:
         return ""
     for rule in rules:
         if all(rule.pick(ring, call) == call.observed for call in calls):
@@ -91,7 +91,7 @@ def trait_of(
     every = f"all {len(wrong)} wrong calls"
     for text, has in _traits(ring, hashing, failed):
         having = [call for call in calls if has(call)]
-        if all(map(has, wrong)) and _chance(len(calls), len(having), len(wrong)) < BY_CHANCE:
+        if all(map(has, wrong)) and _chance(len(calls), len(having), len(wrong)) < MOST_BY_CHANCE:
             return f"{every} have {text}{_together(having, wrong)}"
     if places := _common_places(calls, wrong):
         return f"{every} {places}"

@@ -97,7 +97,7 @@ def declaration_of(item: pytest.Item) -> Declaration:
     """
     marks: list[Declaration] = [mark.args[0] for mark in item.iter_markers(MARK)]
     if not marks:
-        message = f"{item.nodeid} decides no clause: mark it with @decides"
+        message = f"{item.nodeid} decides no clause: mark it with @scenario(ID)"
         raise ValueError(message)
     return Declaration(
         clauses=tuple(dict.fromkeys(c for mark in reversed(marks) for c in mark.clauses)),

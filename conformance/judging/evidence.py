@@ -77,6 +77,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     schema: int = SCHEMA
     scenario: str
     clauses: tuple[str, ...]
+    also: tuple[str, ...] = ()
+    """Those of the clauses that the scenario does not declare: they are judged in every scenario,
+    from everything up to its end. What ended the scenario therefore says nothing about them."""
     client: JudgedClient
     mutant: str = ""
     """The id of the mutant of the reference client, if the client is one."""
@@ -131,11 +134,12 @@ class BadEvidence(Exception):
 def decisions_of(record: Record, catalogue: Catalogue) -> tuple[Decision, ...]:
     """Return the verdicts on the clauses that the scenario claims; one clause may have several.
 
-    Trouble adds a verdict to every clause: a failure or an error outweighs any pass of a client
-    that lies or dies. If the scenario takes its clauses in turn, trouble counts for the clause
-    that it interrupted: earlier verdicts stand, and later clauses are blocked if that clause
-    fails. A clause that is foreign to the client is only reported as foreign. A clause that rests
-    on another is blocked if the other fails, so that one fault is reported once.
+    Trouble adds a verdict to every clause that the scenario declares: a failure or an error
+    outweighs any pass of a client that lies or dies. If the scenario takes its clauses in turn,
+    trouble counts for the clause that it interrupted: earlier verdicts stand, and later clauses are
+    blocked if that clause fails. A clause that is foreign to the client is only reported as
+    foreign. A clause that rests on another is blocked if the other fails, so that one fault is
+    reported once.
     """
     follows = record.client.follows
     foreign = {clause for clause in record.clauses if is_foreign(catalogue[clause], follows)}
@@ -175,7 +179,11 @@ def decisions_of(record: Record, catalogue: Catalogue) -> tuple[Decision, ...]:
         left = [clause for clause in claimed if clause not in judged]
         decisions += [_ended_by(unjudged, catalogue[clause], follows) for clause in left]
     else:
-        ended = {clause: _ended_by(trouble, catalogue[clause], follows) for clause in claimed}
+        ended = {
+            clause: _ended_by(trouble, catalogue[clause], follows)
+            for clause in claimed
+            if clause not in record.also
+        }
         decisions += _told_of(ended, ended.get(trouble.at), judged)
     return tuple(_resting(decisions, catalogue))
 

@@ -169,9 +169,7 @@ class ClauseResult(msgspec.Struct, frozen=True, kw_only=True):
 
 def leaves_a_choice(clause: Clause, edition: str | None = None) -> bool:
     """Return whether no client can fail the clause, or its wording of that edition."""
-    return clause.strength in {Strength.MAY, Strength.UNSPECIFIED} or (
-        edition in (*clause.open_in, *clause.superseded_in)
-    )
+    return clause.strength.is_open or edition in (*clause.open_in, *clause.superseded_in)
 
 
 def expectation_of(

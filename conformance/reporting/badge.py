@@ -1,4 +1,4 @@
-"""A client's outcome as JSON for badge services: an endpoint of shields.io, schema 1. Pure."""
+"""A client's outcome as JSON for badge services: an endpoint of shields.io, schema 1."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from typing import Final, NamedTuple
 import msgspec
 
 from conformance.judging.verdicts import Reason, Verdict
-from conformance.reporting.outcome import CONFORMS, counted, no_new_failures
+from conformance.reporting.outcome import (
+    CONFORMS,
+    NO_FAILURES,
+    NO_MUST_FAILURES,
+    counted,
+    is_whole,
+    no_new_failures,
+)
 from conformance.reporting.report import (
     ClientId,
     Exit,
@@ -18,12 +25,16 @@ from conformance.reporting.report import (
     is_fatal,
     said_of,
 )
+from conformance.spec.catalogue import load
 
 # White letters on each of them have a contrast of 4.5 at least, which WCAG 2.2 (1.4.3) asks for.
 GREEN: Final = "#1a7f37"
 OLIVE: Final = "#5f6f00"
 RED: Final = "#cf222e"
 GREY: Final = "#57606a"
+
+WELL: Final = (CONFORMS, NO_FAILURES, NO_MUST_FAILURES)
+"""How the outcome of runs without a failed MUST begins."""
 
 TROUBLE: Final = {Exit.INTERRUPTED, Exit.SUITE_TROUBLE, Exit.ADAPTER_TROUBLE}
 
@@ -148,13 +159,13 @@ def _verdict(runs: Sequence[Run]) -> tuple[str, str]:
     results = [(name, clause) for run in runs for name, clause in run.clauses.items()]
     new = {name for name, result in results if is_fatal(result, strict=False)}
     codes = {code for run in runs for code in said_of(run)}
-    words = no_new_failures(results)
+    words = no_new_failures(results, is_whole=is_whole(runs, load()))
     applies = (
         (bool(new), counted(len(new), "new failure"), RED),
         (bool(codes & TROUBLE), "trouble: not judged", GREY),
         (Exit.DEVIATES in codes, "baseline out of date", RED),
         (codes == {Exit.NOTHING_RAN}, "nothing judged", GREY),
-        (True, words, GREEN if words.startswith(CONFORMS) else OLIVE),
+        (True, words, GREEN if words.startswith(WELL) else OLIVE),
     )
     return next((message, colour) for does, message, colour in applies if does)
 

@@ -309,20 +309,23 @@ def check_scenarios(
                 raise BadBaseline(message)
 
 
+NEAREST = 4
+"""Names that a message proposes."""
+
+
 def no_scenario(name: str, scenarios: Collection[str]) -> str:
     """Return that no scenario has this name, and which name is nearest."""
     functions = dict.fromkeys(scenario.partition("[")[0] for scenario in scenarios)
     modules = dict.fromkeys(f"{scenario.partition('.')[0]}.*" for scenario in scenarios)
-    within = (
-        [function for function in functions if name.strip("*.") in function]
-        if name.strip("*.")
-        else []
-    )
-    near = (
-        difflib.get_close_matches(name, [*scenarios, *functions, *modules], n=1, cutoff=0.7)
-        or within
-    )
-    hint = f"did you mean {near[0]}?" if near else "`xdspec list scenarios` lists all"
+    part = name.strip("*.")
+    among = scenarios if "[" in part else functions
+    alike = [each for each in among if each.partition(".")[2] == part]
+    alike = alike or [each for each in among if part and part in each]
+    choices = [*scenarios, *functions, *modules]
+    near = alike or difflib.get_close_matches(name, choices, n=1, cutoff=0.7)
+    more = f", or {len(near) - NEAREST} more" if len(near) > NEAREST else ""
+    named = f"{' or '.join(near[:NEAREST])}{more}"
+    hint = f"did you mean {named}?" if near else "`xdspec list scenarios` lists all"
     return f"there is no scenario {name}: {hint}"
 
 

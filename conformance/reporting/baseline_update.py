@@ -14,7 +14,8 @@ import tomlkit
 from packaging.version import Version
 from tomlkit.items import AoT, Table
 
-from conformance.judging.expectations.ring_mapping import CLOSEST, MET_TWICE, PATTERN
+from conformance.judging.expectations.ring_descriptions import MET_TWICE
+from conformance.judging.expectations.ring_mapping import CLOSEST, PATTERN
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import baseline
 from conformance.reporting.baseline import Entry

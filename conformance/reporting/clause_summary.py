@@ -16,6 +16,7 @@ from conformance.judging.verdicts import (
     BAD,
     UNSEEN,
     ClauseResult,
+    Decision,
     Reason,
     Verdict,
     behavior_text,
@@ -90,11 +91,17 @@ def by_scenario(scenarios: Iterable[Scenario]) -> dict[str, dict[str, ClauseSumm
                     reason=worst.reason,
                     edition=worst.edition,
                     editions=_followed(worst.reason, verdict, worst.editions_consistent),
-                    choices=choices_in(worst.choices) if verdict is Verdict.SEEN else (),
+                    choices=_choices_of(of_it) if verdict is Verdict.SEEN else (),
                     expected=worst.expected,
                 )
             found.setdefault(clause, {})[scenario.id] = told
     return found
+
+
+def _choices_of(findings: Iterable[Decision]) -> tuple[str, ...]:
+    """Return the choices that a scenario saw, of which it may look for several."""
+    seen = (finding for finding in findings if finding.verdict is Verdict.SEEN)
+    return choices_in(choice for finding in seen for choice in finding.choices)
 
 
 def _followed(

@@ -40,6 +40,10 @@ class ClauseDifference(Difference, frozen=True, kw_only=True):
     clause: str
     scenarios: dict[str, Difference]
 
+    def __str__(self) -> str:
+        alike = f"{self.old}, but scenarios differ"
+        return alike if self.old == self.new else super().__str__()
+
 
 class ClientDifference(msgspec.Struct, frozen=True, kw_only=True):
     """A client of either report, and what differs."""

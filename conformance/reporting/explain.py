@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import functools
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Final
 
 from client_under_test.manifests.clients import BUILT_IN
 from conformance.judging.declaration import Declaration
@@ -12,6 +15,40 @@ from conformance.reporting import baseline
 from conformance.reporting.failure_texts import wording_lines
 from conformance.spec.catalogue import FOLDER, Catalogue, Clause, Edition, load
 from regular_files import read_text
+
+TERMS: Final = {
+    "anchored ring": "a ring whose lightest endpoint stays, so that its size follows from that "
+    "endpoint, and the entries of the others stay in place",
+    "arc": "the part of a ring whose hashes belong to one ring entry",
+    "edition": "what a client can declare of a gRFC: the whole text, its first wording, a part, or "
+    "an addition",
+    "exact mapping": "which endpoint serves each of many hashes, compared with the ring that the "
+    "suite computes from the client's key format",
+    "held": "an endpoint behind a proxy that accepts connections, and sends nothing until the "
+    "suite releases it: the client stays CONNECTING",
+    "leaf": "a cluster of a tree that is not an aggregate",
+    "mutant": "the reference client, broken in one place. The scenario of the clause must notice",
+    "stalled": "an endpoint behind a proxy that accepts connections, and never sends a byte: the "
+    "client stays CONNECTING",
+    "UNSPECIFIED": "the text leaves a choice: no client fails, unless its client.toml declares "
+    "another choice",
+    "tree": "an aggregate cluster with all clusters below it",
+}
+"""What descriptions use in a sense of their own; the glossary has the same rows."""
+
+PATTERNS: Final = {
+    "anchored ring": "anchored",
+    "held": "held(?! back)",
+    "leaf": "leaf|leaves",
+}
+"""How a term appears in a description, if not as itself or its plural."""
+
+
+def terms_of(text: str) -> Iterator[str]:
+    """Return a line for each term that a description uses."""
+    for term, meaning in TERMS.items():
+        if re.search(rf"\b(?:{PATTERNS.get(term, term)})s?\b", text):
+            yield f"  {term}: {meaning}"
 
 
 def deciding(clause: str, declared: Mapping[str, Declaration]) -> tuple[str, ...]:
@@ -34,13 +71,15 @@ def explain_clause(clause: Clause, declared: Mapping[str, Declaration]) -> str:
     if clause.basis:
         lines.append(f"  basis     {clause.basis}")
     if clause.rests_on:
-        lines.append(f"  rests on  {clause.rests_on}")
+        lines.append(
+            f"  rests on  {clause.rests_on}: if that fails in the same scenario, this is blocked"
+        )
     if clause.seen_by:
-        lines.append(f"  test      {clause.seen_by}")
+        lines.append(f"  check     {clause.seen_by}")
     lines += [f"  text      {link}" for link in _links(clause)]
-    lines += [f"  choice    {choice}" for choice in clause.choices]
+    lines += [f'  choice    "{choice}", which client.toml can declare' for choice in clause.choices]
     if clause.grpc_only:
-        lines.append(f"  gRPC only {clause.grpc_only}")
+        lines.append(f"  Envoy     not judged by this: {clause.grpc_only}")
     if clause.unobservable:
         lines.append(f"  not observable: {clause.unobservable}")
     deciders = deciding(clause.id, declared)
@@ -49,7 +88,8 @@ def explain_clause(clause: Clause, declared: Mapping[str, Declaration]) -> str:
     if clause.awaits:
         lines.append(f"  no scenario yet: it needs {clause.awaits}")
     lines.append(f"  source    {row_of(clause.id)}")
-    lines += [f"  mutants   {file}" for file in _mutants_of(clause.id)]
+    if deciders:
+        lines += [f"  mutants   {file}" for file in _mutants_of(clause.id)]
     lines += [f"  fails     {client}" for client in known_to_fail(clause.id)]
     return "\n".join(lines)
 
@@ -60,14 +100,23 @@ def known_to_fail(clause: str) -> tuple[str, ...]:
     An entry may be about some versions only.
     """
     found = []
-    for path in sorted(BUILT_IN.rglob(baseline.FILE)):
-        for entry in baseline.read(path, load()):
-            if entry.clause == clause:
-                versions = f" {entry.versions}" if entry.versions else ""
-                found.append(
-                    f"{path.parent.relative_to(BUILT_IN)}{versions}: {entry.seen} ({_shown(path)})"
-                )
+    for path, entry in _built_in_baselines():
+        if entry.clause == clause:
+            versions = f" {entry.versions}" if entry.versions else ""
+            found.append(
+                f"{path.parent.relative_to(BUILT_IN)}{versions}: {entry.seen} ({_shown(path)})"
+            )
     return tuple(dict.fromkeys(found))
+
+
+@functools.cache
+def _built_in_baselines() -> tuple[tuple[Path, baseline.Entry], ...]:
+    """Return all entries of the built-in clients; cached, since a prefix explains many clauses."""
+    return tuple(
+        (path, entry)
+        for path in sorted(BUILT_IN.rglob(baseline.FILE))
+        for entry in baseline.read(path, load())
+    )
 
 
 def _links(clause: Clause) -> tuple[str, ...]:
@@ -93,7 +142,7 @@ def explain_scenario(name: str, declared: Mapping[str, Declaration], known: Cata
         lines.append(f"  decides   {clause.id}  {clause.title} [{clause.strength.value}]")
         lines += wording_lines(clause)
         if clause.seen_by:
-            lines.append(f"  test      {clause.seen_by}")
+            lines.append(f"  check     {clause.seen_by}")
     lines += [f"  needs     capability {need}" for need in scenario.needs]
     lines += [f"  knob      {knob} = {value}" for knob, value in scenario.knobs.items()]
     if place := function_of(name):

@@ -273,10 +273,20 @@ def _judged(edition: str, consistent: Collection[str]) -> str:
 
 
 def wording_lines(clause: Clause) -> Iterator[str]:
+    """Return the wordings of a clause, each as a line."""
+    yield from (f"  {label:8}  {text}" for label, text in labelled_wordings(clause))
+
+
+def labelled_wordings(clause: Clause) -> Iterator[tuple[str, str]]:
     """Return the wordings of a clause: with their editions, if there are several."""
     for edition in clause.editions:
-        of = f"of {edition}: " if len(clause.editions) > 1 else ""
-        yield f"  requires  {of}{clause.wordings[edition]}"
+        of = f"edition {edition}: " if len(clause.editions) > 1 else ""
+        yield _label(clause), f"{of}{clause.wordings[edition]}"
+
+
+def _label(clause: Clause) -> str:
+    """Return the label of a wording: a text that leaves a choice requires nothing."""
+    return "says" if clause.strength.is_open else "requires"
 
 
 def _place(clause: Clause) -> str:
@@ -325,7 +335,7 @@ def decision_lines(decisions: Iterable[Decision], catalogue: Catalogue) -> Itera
         yield _heading(clause, decision.verdict, decision.reason)
         edition = decision.edition or clause.editions[0]
         yield _place(clause)
-        yield f"  requires  of {edition}: {clause.worded(edition)}"
+        yield f"  {_label(clause):8}  edition {edition}: {clause.worded(edition)}"
         yield from _found(decision)
         if decision.oracle:
             yield f"    computed  from {decision.oracle}"

@@ -81,7 +81,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         words = self._difference + self._again
-        words = words if self.chance is None else f"{words} (p = {self.chance:.2g})"
+        words = f"{words} (p = {self.chance:.2g})" if self.chance and self.head.count else words
         return words + self._mark
 
     @property
@@ -106,8 +106,16 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     def _again(self) -> str:
         if not self.is_repeated:
             return "" if self.varies else "; not repeated"
-        on_base = f", base {self.base.count}/{self.base.runs}" if self.base.runs else ""
-        return f"; reproduced: change {self.head.count}/{self.head.runs}{on_base}"
+        if self.head.runs > 1:
+            on_base = f", on the base in {self.base}" if self.base.runs else ""
+            return f"; reproduced in {self.head} runs{on_base}"
+        if not self.head.count:
+            return "; not reproduced"
+        if not self.base.runs:
+            return "; reproduced"
+        if self.kind is Kind.FIXED:
+            return f"; again, and the base {'passes, too' if self.base.count else 'fails again'}"
+        return f"; reproduced, {'also' if self.base.count else 'not'} on the base"
 
 
 def _follows_another(told: ClauseSummary | None) -> bool:
@@ -120,7 +128,7 @@ def _side(told: ClauseSummary | None, *, with_edition: bool) -> str:
     if told is None:
         return "not judged"
     is_choice = bool(told.choices)
-    words = ", ".join(told.choices) if is_choice else told.verdict.value
+    words = "; also: ".join(told.choices) if is_choice else told.verdict.value
     about = []
     if told.editions:
         about.append(f"behavior of {' or '.join(told.editions)}")
@@ -155,6 +163,8 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     """How many of the unchanged failures the baseline lists."""
     left_out: tuple[str, ...] = ()
     """Clauses that were selected, but left out by ``--quick``."""
+    note: str = ""
+    """What a reader must know of the base."""
 
     def of(self, *kinds: Kind) -> tuple[Change, ...]:
         """Return the changes of these kinds that luck does not explain."""
@@ -184,6 +194,14 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @property
+    def is_certain(self) -> bool:
+        """Return whether a difference that each run showed again closes the gate."""
+        return any(
+            change.is_fatal and change.is_repeated and change.chance is None
+            for change in self.broken
+        )
+
+    @property
     def exit(self) -> Exit:
         """Return the exit code."""
         if not self.changes and not any(self.unchanged.values()):
@@ -194,9 +212,15 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     def last_word(self) -> str:
         """Return the conclusion."""
         words = self._conclusion
-        if not self.left_out:
+        if not self.left_out or self.exit is Exit.NOTHING_RAN:
             return words
-        return f"{words} (--quick left {counted(len(self.left_out), 'clause')} out)"
+        left = counted(len(self.left_out), "clause")
+        if self.broken:
+            return f"{words} (--quick left {left} out)"
+        return (
+            f"no break found{self._choices}, but --quick left {left} out: run without --quick "
+            "before you merge"
+        )
 
     @property
     def _conclusion(self) -> str:
@@ -275,6 +299,7 @@ def gate(
     on_head: Sequence[Shown],
     strict: bool = False,
     left_out: tuple[str, ...] = (),
+    note: str = "",
 ) -> Gate:
     """Return what the change breaks, mends and leaves.
 
@@ -286,6 +311,7 @@ def gate(
         on_head: the same of the change.
         strict: whether a failed SHOULD clause counts.
         left_out: clauses that were selected, but left out by ``--quick``.
+        note: what a reader must know of the base.
     """
     differ = differences(base, head)
     changes = tuple(
@@ -303,6 +329,7 @@ def gate(
         unchanged={verdict: counts[verdict] for verdict in PRECEDENCE},
         known=sum(result.verdict is Verdict.FAIL and result.expected for result in rest),
         left_out=left_out,
+        note=note,
     )
 
 

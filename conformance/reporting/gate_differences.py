@@ -19,8 +19,8 @@ def differences(base: Run, head: Run) -> Sequence[ClauseDifference]:
     A failure that only one baseline lists is no difference, since the client did the same. Neither
     is a clause that could not be judged because of another failure. A choice that the text leaves
     open is changed, not broken, even if the manifest states another one, as long as the catalogue
-    knows the choice. A failure is broken if
-    an error left the base without a verdict: nothing shows that the base fails, too.
+    knows the choice. A failure is broken if an error left the base without a verdict: nothing shows
+    that the base fails, too.
     """
     order = [*Kind]
     found = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -11,13 +12,14 @@ from xml.etree.ElementTree import Element, ElementTree, SubElement
 from conformance.judging.verdicts import Verdict
 from conformance.reporting.clause_summary import Kind
 from conformance.reporting.failure_groups import FailedDecision, Group, groups, listed
-from conformance.reporting.failure_texts import program_of, wording_lines
+from conformance.reporting.failure_texts import labelled_wordings, program_of, wording_lines
 from conformance.reporting.gate import Change, Gate
 from conformance.reporting.gate_differences import without_baseline
 from conformance.reporting.junit import as_xml, finished
 from conformance.reporting.markdown import code, escaped
 from conformance.reporting.outcome import counted
 from conformance.reporting.rates import BY_CHANCE
+from conformance.reporting.repeats import RUNS
 from conformance.reporting.report import Run
 from conformance.runner import files
 from conformance.spec.catalogue import Catalogue
@@ -27,6 +29,15 @@ NAMED: Final = 12
 
 CHOICE: Final = "client.toml states another choice: if you mean this change, correct [[choices]]"
 """The hint at a free choice that a change makes otherwise."""
+
+NOT_COUNTED: Final = f"not counted, because chance may explain it (p > {BY_CHANCE})"
+
+COMMANDS: Final = {"repeat", "evidence"}
+
+WHAT_TO_DO: Final = (
+    "xdspec checks gRPC clients against the gRFCs on xDS load balancing. What to do now: "
+    "*When a build is red* in docs/in-ci.md of its repository."
+)
 
 # For people.
 
@@ -45,6 +56,8 @@ def lines(
     """
     yield f"\nchange  {found.head}"
     yield f"base    {found.base}"
+    if found.note:
+        yield f"note    {found.note}"
     yield from _broken_lines(found, head, catalogue, repeat, verbose=verbose)
     for title, changes in _others(found):
         yield f"\n{title}"
@@ -52,6 +65,8 @@ def lines(
             yield f"  {_line(change)}"
             if change in found.stated:
                 yield f"    {CHOICE}"
+    if lucky := [*_lucky_lines(found, verbose=verbose)]:
+        yield from (f"\n{NOT_COUNTED}", *(f"  {line}" for line in lucky))
     if found.mended:
         yield "\nremove from expected.toml once this is merged"
         yield from (f"  {change}" for change in found.mended)
@@ -59,12 +74,21 @@ def lines(
     if found.unrepeated:
         yield _unrepeated(found)
     if found.left_out:
-        yield f"left out by --quick: {listed(found.left_out, NAMED)}"
+        yield f"left out by --quick: {_left_out(found)}"
     yield found.last_word
 
 
-def _line(change: Change, text: str = "") -> str:
-    return f"{change.clause:14} {change.title} [{change.strength.value}]: {text or change}"
+def _line(change: Change) -> str:
+    return f"{change.clause:14} {change.title} [{change.strength.value}]: {change}"
+
+
+def _left_out(found: Gate) -> str:
+    """Name the clauses that were left out; count many of them by their gRFC."""
+    if len(found.left_out) <= NAMED:
+        return ", ".join(found.left_out)
+    counts = Counter(clause.partition("-")[0] for clause in found.left_out)
+    each = ", ".join(f"{count} of {document}" for document, count in counts.items())
+    return f"{each} (--json and --junit name them)"
 
 
 def _unrepeated(found: Gate) -> str:
@@ -76,7 +100,7 @@ def _others(found: Gate) -> Iterator[tuple[str, tuple[Change, ...]]]:
     left = [change for change in found.changes if change not in found.broken]
     for title, kind in (
         ("mended", Kind.FIXED),
-        ("changed", Kind.CHANGED),
+        ("changed; fails no gate", Kind.CHANGED),
         ("judged for the first time", Kind.NEW),
         ("not judged any more", Kind.GONE),
     ):
@@ -84,17 +108,35 @@ def _others(found: Gate) -> Iterator[tuple[str, tuple[Change, ...]]]:
             change for change in left if change.kind is kind and not change.is_luck
         ):
             yield title, changes
-    if lucky := tuple(change for change in left if change.is_luck):
-        yield f"not counted, because chance may explain it (p > {BY_CHANCE})", lucky
+
+
+def _lucky_lines(found: Gate, *, verbose: bool = False) -> Iterator[str]:
+    """List what chance may explain: rates one by one, the rest by id unless `verbose`."""
+    lucky = [change for change in found.changes if change.is_luck]
+    rates = [change for change in lucky if verbose or change.head.runs >= RUNS]
+    yield from (_line(change) for change in rates)
+    rest = [change for change in lucky if change not in rates]
+    once = [change.clause for change in rest if not change.strength.is_open]
+    if once:
+        hint = f"add --clause ID to run one {RUNS} times"
+        yield f"{counted(len(once), 'clause')} not reproduced: {listed(once, NAMED)}; {hint}"
+    if choices := [change.clause for change in rest if change.strength.is_open]:
+        yield f"{counted(len(choices), 'free choice')}: {listed(choices, NAMED)}"
 
 
 def _unchanged(found: Gate) -> str:
     counts = [
-        f"{count} {verdict.value}" + (f" ({found.known} known)" if verdict is Verdict.FAIL else "")
+        f"{count} {verdict.value}{_which(count, found.known) if verdict is Verdict.FAIL else ''}"
         for verdict, count in found.unchanged.items()
         if count
     ]
     return ", ".join(counts) or "nothing"
+
+
+def _which(count: int, known: int) -> str:
+    if known == count:
+        return " (known)"
+    return f" ({known} known, {count - known} in no baseline)" if known else " (in no baseline)"
 
 
 def _broken_lines(
@@ -127,7 +169,9 @@ def _group_lines(
     if verbose:
         yield from (f"      {_line(change)}" for change in others)
         return
-    yield from (f"      {_line(change, change.brief)}" for change in others[:NAMED])
+    for change in others[:NAMED]:
+        brief = "" if change.brief == first.brief else f": {change.brief}"
+        yield f"      {change.clause:14} {change.title} [{change.strength.value}]{brief}"
     if len(others) > NAMED:
         yield f"      and {counted(len(others) - NAMED, 'more clause')} (-v lists all)"
 
@@ -184,14 +228,38 @@ def markdown(found: Gate, head: Run, catalogue: Catalogue, repeat: str) -> Itera
     yield f"### xdspec: {found.last_word}"
     yield ""
     yield f"{escaped(found.head)} against {escaped(found.base)}; unchanged: {_unchanged(found)}"
+    if found.note:
+        yield from ("", f"Note: {escaped(found.note)}")
     if found.broken:
         yield from _table("broken", found.broken)
-    for own, group in _groups_of_broken(found, head, catalogue):
-        yield from ("", f"{own[0].clause}:", "")
-        for name, text in _evidence(own[0], group, repeat):
-            yield f"- {name}: {code(text) if name == 'repeat' else escaped(text)}"
+    yield from _broken_markdown(found, head, catalogue, repeat)
     for title, changes in _others(found):
         yield from _table(title, changes)
+    if lucky := [*_lucky_lines(found)]:
+        yield from ("", f"**{NOT_COUNTED}**", "", *(f"- {escaped(line.strip())}" for line in lucky))
+    yield from _endings(found)
+    if found.broken:
+        explain = f"{program_of(repeat)} explain {found.broken[0].clause}"
+        yield from ("", f"{WHAT_TO_DO} {code(explain)} prints the rule.")
+
+
+def _broken_markdown(found: Gate, head: Run, catalogue: Catalogue, repeat: str) -> Iterator[str]:
+    for own, group in _groups_of_broken(found, head, catalogue):
+        first, *others = own
+        yield from ("", f"{first.clause}:", "")
+        told = (
+            *labelled_wordings(catalogue[first.clause]),
+            *_evidence(first, group, repeat),
+            *_show(first, group, repeat),
+        )
+        for name, text in told:
+            yield f"- {name}: {code(text) if name in COMMANDS else escaped(text)}"
+        if others:
+            names = listed([change.clause for change in others], NAMED)
+            yield f"- probably the same cause: {names}"
+
+
+def _endings(found: Gate) -> Iterator[str]:
     if found.stated:
         clauses = ", ".join(change.clause for change in found.stated)
         yield from ("", f"{clauses}: {escaped(CHOICE)}")
@@ -201,11 +269,12 @@ def markdown(found: Gate, head: Run, catalogue: Catalogue, repeat: str) -> Itera
         yield from ("", "Remove from expected.toml once this is merged:", "")
         yield from (f"- {escaped(change)}" for change in found.mended)
     if found.left_out:
-        yield from ("", f"Left out by {code('--quick')}: {listed(found.left_out, NAMED)}")
+        yield from ("", f"Left out by {code('--quick')}: {_left_out(found)}")
 
 
 def _table(title: str, changes: Sequence[Change]) -> Iterator[str]:
-    yield from ("", f"**{title}**", "", "| clause | | | scenarios |", "|---|---|---|---|")
+    yield from ("", f"**{title}**", "", "| clause | rule | base → change | scenarios |")
+    yield "|---|---|---|---|"
     for change in changes:
         cells = (f"{change.clause} [{change.strength.value}]", change.title, f"{change}")
         scenarios = "<br>".join(code(name, in_cell=True) for name in change.scenarios[:NAMED])

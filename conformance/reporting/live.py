@@ -16,11 +16,15 @@ from rich.progress import Progress as Bar
 from conformance import timing
 from conformance.judging.evidence import Record
 from conformance.judging.verdicts import BAD, Cause, Verdict, worst
+from conformance.reporting.outcome import counted
 from conformance.reporting.stdout import painted
 from conformance.runner.progress import Known, Progress, nobody_knows
 
 STEPS: Final = 10
 """Lines of progress in a log, of a run of many scenarios."""
+
+MANY: Final = 100
+"""Scenarios of a run whose progress is worth lines in a log although none of them is named."""
 
 SHOWN: Final = 10
 """Failures that are named as they come; the report at the end has all."""
@@ -50,7 +54,7 @@ class Live(Progress):
         Args:
             console: where it is shown.
             title: of the run.
-            quiet: whether only a live line is shown.
+            quiet: whether scenarios are not named; a log then has lines of progress of long runs.
             bar: whether a live line may be shown: not while another writer uses the terminal.
             verbose: whether every scenario gets a line.
             known: tells which failures the baseline knows.
@@ -68,6 +72,7 @@ class Live(Progress):
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
+            TextColumn("scenarios"),
             TextColumn("{task.fields[failed]}"),
             TimeRemainingColumn(compact=True),
             TextColumn("left"),
@@ -115,6 +120,8 @@ class Live(Progress):
             self._failed.add(record.scenario)
         self._bar.update(self._task, advance=1, failed=self._failures)
         if self._quiet:
+            if not self._console.is_terminal and self._is_step and (self._count or 0) >= MANY:
+                self._print(f"{escape(self._title)}: {self._place.strip()} {self._progress}")
             return
         cause = record.trouble.cause if record.trouble else None
         first = self._causes.setdefault(cause, record.scenario) if cause else record.scenario
@@ -148,7 +155,11 @@ class Live(Progress):
 
     @property
     def _failures(self) -> str:
-        return f"{len(self._failed)} failed" if self._failed else ""
+        if not self._failed:
+            return ""
+        if self._known is nobody_knows:
+            return f"{len(self._failed)} failed"
+        return counted(len(self._failed), "new failure")
 
     @property
     def _is_step(self) -> bool:

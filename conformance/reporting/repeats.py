@@ -42,8 +42,8 @@ def to_repeat(base: Run, head: Run, catalogue: Catalogue, *, budget: float) -> t
     """Return the scenarios to run again on both sides, so that each difference is seen again.
 
     One scenario covers all clauses that differ in it. The failure that describes others of its kind
-    comes first, so that it is repeated if any is. What does not fit into the
-    budget is left out, except for the first scenario.
+    comes first, so that it is repeated if any is. What does not fit into the budget is left out,
+    except for the first scenario.
 
     Args:
         base: the run of the base.

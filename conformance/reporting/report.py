@@ -324,7 +324,28 @@ def read_any(path: Path) -> Report:
     except json_files.Unreadable as error:
         raise BadReport(f"{path} cannot be read: {error}") from None
     except json_files.ForeignFile as error:
+        if _is_comparison(path):
+            raise BadReport(
+                f"{path} is a comparison, as `gate --json` writes it: give a report, as `run "
+                "--json` writes it"
+            ) from None
         raise BadReport(f"{path} is not a report of this suite: {error}") from None
+
+
+class _Comparison(msgspec.Struct, frozen=True):
+    """What of a gate's file is in no report."""
+
+    head: str
+    base: str
+    changes: list[msgspec.Raw]
+
+
+def _is_comparison(path: Path) -> bool:
+    try:
+        json_files.read(path, _Comparison)
+    except (json_files.Unreadable, json_files.ForeignFile):
+        return False
+    return True
 
 
 def with_present_ids(report: Report) -> Report:

@@ -54,6 +54,11 @@ class Screen(Console):
         raise OutputLost("standard output was closed")
 
 
+def say(console: Console, text: str, style: str = "") -> None:
+    """Print a text as it is: without markup, without colors of its own, and in one line."""
+    console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
 @contextmanager
 def _told(where: str) -> Iterator[None]:
     try:

@@ -15,6 +15,7 @@ from conformance.judging.blocking import attributed, once_each
 from conformance.judging.evidence import Record
 from conformance.judging.verdicts import Cause, Verdict
 from conformance.runner.evidence_files import write_comparison
+from conformance.runner.growth import Growing
 from conformance.runner.plugin.recording import PROPERTY
 from conformance.runner.progress import Known, Progress, nobody_knows
 from conformance.runner.retry import (
@@ -40,8 +41,11 @@ class Collector:
         progress: Progress,
         waiting: Waiting,
         known: Known = nobody_knows,
+        *,
+        grows: bool = False,
     ) -> None:
         self.progress = progress
+        self.growing = Growing(enabled=grows)
         self.waiting = waiting
         self.known = known
         self.records: list[Record] = []
@@ -54,7 +58,12 @@ class Collector:
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Producer) -> Overlapping:
         """Have scenarios that wait overlap with the others."""
-        return Overlapping(config, log, self.waiting)
+
+        def start_another(node: WorkerController) -> None:
+            session = config.pluginmanager.getplugin("dsession")
+            session._clone_node(node)  # noqa: SLF001 - as xdist replaces a worker that crashed
+
+        return Overlapping(config, log, self.waiting, self.growing, start_another)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodeready(self, node: WorkerController) -> None:
@@ -160,6 +169,7 @@ class Collector:
             if name == PROPERTY:
                 record = msgspec.json.decode(str(value), type=Record)
                 self.records.append(record)
+                self.growing.was_late(record.lateness)
                 if record.lost:
                     self.troubles.append(f"evidence could not be kept: {record.lost}")
                 self.progress.finished(record)

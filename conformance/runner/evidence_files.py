@@ -44,6 +44,16 @@ REMOVED = "-removed.txt"
 """The end of the name of a list beside it: of links, and where they led, FIFOs and sockets."""
 
 
+def hide_from_git(out: Path) -> None:
+    """Make the folder for evidence one that git ignores, if it is not there yet.
+
+    It may lie in the checkout that is judged, which would have changes from the next run on.
+    """
+    with suppress(OSError):
+        out.mkdir(parents=True)
+        (out / ".gitignore").write_text("*\n", "utf-8")
+
+
 def write_files(folder: Path, world: World, error: BaseException | None) -> tuple[str, ...]:
     """Write what the control plane, the fleet and the client's process have to show.
 

@@ -17,7 +17,9 @@ from conformance.judging.evidence import Record
 from conformance.runner.collection import arguments, collect, isolated
 from conformance.runner.collector import Collector
 from conformance.runner.files import scratch
+from conformance.runner.growth import Growing
 from conformance.runner.interruption import last_words
+from conformance.runner.jobs import default_jobs
 from conformance.runner.known_causes import KnownCauses
 from conformance.runner.progress import Known, Progress, nobody_knows
 from conformance.runner.retry import MORE, ident
@@ -41,7 +43,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
 def run(
     settings: Settings,
     *,
-    jobs: int,
+    jobs: int | None = None,
     at_once: int | None = None,
     worker: str | None = None,
     known: Known = nobody_knows,
@@ -54,7 +56,8 @@ def run(
     Args:
         settings: the run.
         jobs: scenarios at once, each in a process of its own, beside those that only wait for a
-            timer; 0: one after another in this process, 1: in another one.
+            timer; 0: one after another in this process, 1: in another one. None: as many as
+            the processors carry, so more if they are idle.
         at_once: the most scenarios at once, including those that only wait for a timer.
         worker: what to call in place of Python for each of those processes.
         known: failures of the client that need not be seen a second time, should it have been kept
@@ -64,6 +67,8 @@ def run(
             processes have ended.
         beside: more plugins of pytest in this process, such as the session of interactive mode.
     """
+    grows = jobs is None and at_once is None
+    jobs = default_jobs() if jobs is None else jobs
     try:
         found = collect(settings)
     except RuntimeError as error:
@@ -81,7 +86,7 @@ def run(
         most = min(most, at_once - working)
     work = sum(scenario.seconds for name, scenario in found.items() if name not in waits)
     waiting = waiting_of(waits, meanwhile=work / max(working, 1), most=most)
-    collector = Collector(progress, waiting, known)
+    collector = Collector(progress, waiting, known, grows=grows)
     started = time.monotonic()
 
     def so_far() -> Ran:
@@ -114,6 +119,7 @@ def run(
         most = working + waiting.workers
         _repeat_early(collector, partial(repeat, folder), most, KnownCauses(folder))
         _repeat_failures(collector, partial(repeat, folder), most)
+        collector.growing = Growing(enabled=False)
         if jobs > 1 and (doubtful := collector.take_doubtful()):
             repeat(folder, doubtful, 1)
             collector.tell_of(doubtful)

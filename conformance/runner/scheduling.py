@@ -3,21 +3,23 @@
 A scenario that waits ten seconds for a timer of the client costs next to no processor time. So
 workers of their own take them, and the other workers take the rest, each the longest first. How
 long one takes is another thing for each client: so it is dealt out one by one, and workers that are
-through with what works help with what waits. A scenario's process never does both at once, so what
+through with what works help with what waits. While processors are idle all the same, workers are
+added. A scenario's process never does both at once, so what
 a time is judged by is delayed by no work of its own.
 """
 
 from __future__ import annotations
 
-import heapq
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScheduling
 from xdist.workermanage import WorkerController
+
+from conformance.runner.growth import Growing
 
 MOST_WAITING: Final = 8
 """Workers for scenarios that wait. Each costs half a second of processor time, its client's too."""
@@ -58,17 +60,6 @@ def openings(waiting: Waiting) -> tuple[tuple[str, ...], ...]:
     return (*((index,) for index in first[:alone]), *zip(first[alone:], second, strict=True))
 
 
-def dealt(seconds: Mapping[str, float], workers: int) -> tuple[tuple[str, ...], ...]:
-    """Scenarios for each worker: the longest first, each to the worker with the least to do."""
-    piles: list[list[str]] = [[] for _ in range(workers)]
-    loads = [(0.0, number) for number in range(workers)]
-    for name in sorted(seconds, key=lambda index: (-seconds[index], index)):
-        load, number = heapq.heappop(loads)
-        piles[number].append(name)
-        heapq.heappush(loads, (load + seconds[name], number))
-    return tuple(map(tuple, piles))
-
-
 class Overlapping(LoadScheduling):  # type: ignore[misc]  # xdist has no types
     """Hands out what is collected: xdist asks for it by ``pytest_xdist_make_scheduler``.
 
@@ -79,12 +70,23 @@ class Overlapping(LoadScheduling):  # type: ignore[misc]  # xdist has no types
         config: of the command.
         log: xdist's.
         waiting: the scenarios that wait.
+        growing: decides on more workers or fewer.
+        start_another: starts a worker like this one.
     """
 
     collection: list[str] | None
 
-    def __init__(self, config: pytest.Config, log: Producer | None, waiting: Waiting) -> None:
+    def __init__(
+        self,
+        config: pytest.Config,
+        log: Producer | None,
+        waiting: Waiting,
+        growing: Growing,
+        start_another: Callable[[WorkerController], None],
+    ) -> None:
         super().__init__(config, log)
+        self._growing, self._start_another = growing, start_another
+        self._asked_for = self.numnodes
         self._waiting = waiting
         self._openings = list(openings(waiting))
         self._number: dict[str, int] = {}
@@ -113,7 +115,7 @@ class Overlapping(LoadScheduling):  # type: ignore[misc]  # xdist has no types
 
     def check_schedule(self, node: WorkerController, duration: float = 0) -> None:  # noqa: ARG002
         """Keep a worker in one scenario and the knowledge of the next, for which it warms up."""
-        if node.shutting_down or node not in self._begun:
+        if node.shutting_down or node not in self._begun or self._is_given_up(node):
             return
         kept = {self._number[name] for opening in self._openings for name in opening}
         pending, waits = set(self.pending) - kept, set(self._waits)
@@ -127,6 +129,19 @@ class Overlapping(LoadScheduling):  # type: ignore[misc]  # xdist has no types
         self._send(node, left[:wanted])
         if not left[wanted:]:
             node.shutdown()  # it ends when it is through with what it has
+
+    def _is_given_up(self, node: WorkerController) -> bool:
+        """Start more workers if processors are idle; give up this one if they are overloaded."""
+        if len(self._begun) < self._asked_for:
+            return False
+        workers = sum(not each.shutting_down for each in self.nodes)
+        change = self._growing.change(workers=workers, left=len(self.pending))
+        for _ in range(change):
+            self._asked_for += 1
+            self._start_another(node)
+        if change < 0 and workers > self.numnodes:
+            node.shutdown()
+        return bool(node.shutting_down)
 
     def _send(self, node: WorkerController, numbers: list[int]) -> None:
         if numbers:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import heapq
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -16,7 +17,6 @@ from typing import Final
 import msgspec
 
 from conformance.judging.declaration import Declaration
-from conformance.runner.scheduling import dealt
 from regular_files import read_bytes
 
 RECORDED: Final = Path(__file__).with_name("durations.json")
@@ -83,3 +83,14 @@ def parsed(text: str) -> Shard | None:
         return None
     shard = Shard(int(said[1]), int(said[2]))
     return shard if 1 <= shard.number <= shard.of <= MOST else None
+
+
+def dealt(seconds: Mapping[str, float], workers: int) -> tuple[tuple[str, ...], ...]:
+    """Scenarios for each worker: the longest first, each to the worker with the least to do."""
+    piles: list[list[str]] = [[] for _ in range(workers)]
+    loads = [(0.0, number) for number in range(workers)]
+    for name in sorted(seconds, key=lambda index: (-seconds[index], index)):
+        load, number = heapq.heappop(loads)
+        piles[number].append(name)
+        heapq.heappush(loads, (load + seconds[name], number))
+    return tuple(map(tuple, piles))

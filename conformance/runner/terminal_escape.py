@@ -29,9 +29,9 @@ def defused(text: str) -> str:
     return _COMMAND.sub(r"\\", text)
 
 
-def block(text: str, indent: int = 4) -> str:
+def block(text: str) -> str:
     """Return words of which no line but the first begins at the left."""
-    return re.sub(r"\n(?=\S)", "\n" + " " * indent, text.rstrip("\n"))
+    return re.sub(r"\n(?=\S)", "\n    ", text.rstrip("\n"))
 
 
 def plain(text: str) -> str:

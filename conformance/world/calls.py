@@ -99,7 +99,7 @@ class CallMaker:
         """
 
         def roots() -> frozenset[str]:
-            used = (self._control.targets(call.path, call.metadata) for call in planned)
+            used = (self._control.references.targets(call.path, call.metadata) for call in planned)
             return frozenset[str]().union(*used)
 
         return await self._control.unless_refused(waiting, roots=roots)

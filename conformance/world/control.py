@@ -6,9 +6,8 @@ import asyncio
 import functools
 import itertools
 import math
-import time
-from collections.abc import Callable, Collection, Coroutine, Sequence
-from typing import Any, Final, NamedTuple, TypeVar
+from collections.abc import Callable, Collection, Coroutine
+from typing import Any, TypeVar
 
 import msgspec
 from grpc import StatusCode
@@ -16,20 +15,20 @@ from grpc import StatusCode
 from conformance import timing
 from conformance.judging import blocking
 from conformance.judging.aborts import (
-    CauseIsKnown,
     NoAckOrNack,
     PreconditionTimeout,
     ResourceRejected,
 )
 from conformance.judging.expectations import Expectation, MatchesRing, fits
 from conformance.judging.observations import Answer, SubscriptionRequest, Subscriptions
-from conformance.judging.verdicts import Cause
 from conformance.world import waits
-from conformance.xds_config import dialect, references
+from conformance.world.discovery_requests import outdated_requests, requests_none_of
+from conformance.world.references import NEVER, EarlyEnd, ReferenceWatch, is_above
+from conformance.xds_config import dialect
 from conformance.xds_config.clusters import Aggregate
 from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.policies import RoundRobin
-from conformance.xds_config.references import NO_LOAD_STREAM, Ignored
+from conformance.xds_config.references import NO_LOAD_STREAM
 from conformance.xds_config.routes import CLUSTER
 from conformance.xds_config.subscriptions import subscriptions
 from fake_control_plane import (
@@ -40,32 +39,11 @@ from fake_control_plane import (
     Push,
     RawResource,
     Request,
-    Response,
     Service,
     StreamClosed,
-    StreamOpened,
 )
 
 _T = TypeVar("_T")
-
-_ORDER = (Kind.LISTENER, Kind.ROUTE, Kind.CLUSTER, Kind.ENDPOINTS)
-"""Each kind leads to the next one."""
-
-
-def _nothing() -> frozenset[Cause]:
-    return frozenset()
-
-
-class EarlyEnd(NamedTuple):
-    """When a scenario ends early, as the cause of its failure is known."""
-
-    known: Callable[[], frozenset[Cause]] = _nothing
-    """Returns the causes that are known in this run."""
-    after: float = timing.KNOWN_CAUSE
-    """Seconds that the client has, after the resource that it ignores was sent."""
-
-
-NEVER: Final = EarlyEnd()
 
 
 class Control:
@@ -84,13 +62,11 @@ class Control:
         early_end: EarlyEnd = NEVER,
     ) -> None:
         self._plane = plane
-        self._early_end = early_end
+        self.references = ReferenceWatch(plane, early_end)
         self._asks_by_name = dialect.asks_by_name(spoken)
         self._asks_for_all = dialect.asks_for_all(spoken)
         self.history: list[str] = []
         """What was served, one after the other, in words."""
-        self._served: XdsConfig | None = None
-        self._all_served: list[XdsConfig] = []
         self._before: XdsConfig | None = None
         """What was served before the present, which the client may not have left yet."""
         self._first: Push | None = None
@@ -99,7 +75,7 @@ class Control:
     @property
     def served(self) -> XdsConfig | None:
         """What is served now; None: nothing yet."""
-        return self._served
+        return self.references.served
 
     async def serve(self, served: XdsConfig, *, told: str = "", unheard: bool = False) -> None:
         """Serve this configuration; a connected client must ACK what changes.
@@ -118,9 +94,8 @@ class Control:
             ClientSilent: the client did not respond in time.
             PreconditionTimeout: the client subscribes to none of the resources.
         """
-        self._before = before = self._served
-        self._served = served
-        self._all_served.append(served)
+        self._before = before = self.served
+        self.references.add(served)
         self.history.append(told or str(served))
         self._ask_for_load(before, served)
         if before is None:
@@ -154,7 +129,7 @@ class Control:
             ClientSilent: the client did not respond in time.
             PreconditionTimeout: the client subscribes to none of the resources.
         """
-        self._before = self._served
+        self._before = self.served
         push = await self._plane.set(*offered)
         said = f"an offer of {kind.name} version {push.versions[kind]}"
         words = [told] if told else [" ".join(str(resource).split()) for resource in offered]
@@ -201,7 +176,7 @@ class Control:
             ClientSilent: the client did not respond in time.
             PreconditionTimeout: the client subscribes to none of the resources.
         """
-        self._before = self._served
+        self._before = self.served
         self.history.append(f"{kind.name} without {', '.join(names)}")
         return await self.answer(await self._plane.delete(kind, *names), kind)
 
@@ -222,18 +197,18 @@ class Control:
             ClientSilent: none came in time.
             PreconditionTimeout: the client requests none of the pushed resources.
         """
-        waiting = self._plane.transcript.answered(push, kind, deadline=deadline)
+        transcript = self._plane.transcript
         try:
-            request = await self._unless_known(
-                waiting,
-                lambda met: _is_above(met, kind) and self._stays_away_from(push, kind),
+            request = await self.references.unless_ignored(
+                transcript.answered(push, kind, deadline=deadline),
+                lambda met: is_above(met, kind) and requests_none_of(push, kind, transcript.events),
             )
         except DeadlinePassed as passed:
-            if self._stays_away_from(push, kind):
+            if requests_none_of(push, kind, transcript.events):
                 what = f"the client requests none of the pushed resources: {passed}"
                 raise PreconditionTimeout(what) from None
             raise NoAckOrNack(str(passed)) from None
-        asked = (event for event in self._plane.transcript.events if isinstance(event, Request))
+        asked = (event for event in transcript.events if isinstance(event, Request))
         before = itertools.takewhile(lambda event: event is not request, asked)
         accepted = [
             event.answered_version for event in before if event.kind is kind and event.is_ack
@@ -260,26 +235,6 @@ class Control:
             return answer
         return msgspec.structs.replace(answer, acked=True, error_detail="", told=answer.version)
 
-    def _stays_away_from(self, push: Push, kind: Kind) -> bool:
-        """Return whether an earlier stream is still open and has requested nothing that was pushed.
-
-        A client that has ended its stream does not count: it may have died of an earlier push.
-        """
-        events = self._plane.transcript.events
-        before, since = events[: push.since], events[push.since :]
-        opened = {
-            event.stream
-            for event in before
-            if isinstance(event, StreamOpened) and event.service is Service.ADS
-        }
-        ended = {event.stream for event in events if isinstance(event, StreamClosed)}
-        version = push.versions[kind]
-        came = any(
-            isinstance(event, Response) and (event.kind, event.version) == (kind, version)
-            for event in since
-        )
-        return bool(opened - ended) and not came
-
     @property
     def mark(self) -> int:
         """How much the transcript has by now: what comes later is `since` then."""
@@ -297,15 +252,14 @@ class Control:
             )
         )
 
-    async def asked_until(self, expectation: Expectation, *, since: int = 0) -> Subscriptions:
+    async def asked_until(self, expectation: Expectation) -> Subscriptions:
         """Wait until the subscriptions match, or ANSWER has passed; return them."""
         come = self._plane.transcript.wait(
-            lambda event: isinstance(event, Request) and fits(expectation, self.asked(since=since)),
+            lambda event: isinstance(event, Request) and fits(expectation, self.asked()),
             deadline=timing.ANSWER,
-            since=since,
         )
         await waits.watched(come)
-        return self.asked(since=since)
+        return self.asked()
 
     async def require_asked(self, kind: Kind, count: int, *, within: float) -> None:
         """Wait until one request names `count` resources of a kind, or is a wildcard request.
@@ -316,12 +270,12 @@ class Control:
         """
         try:
             asking = self._asking(kind, count, within=within)
-            await self._unless_known(asking, lambda met: _is_above(met, kind))
+            await self.references.unless_ignored(asking, lambda met: is_above(met, kind))
         except DeadlinePassed as passed:
             raise PreconditionTimeout(str(passed)) from None
 
     async def give_time_to_ask(self, kind: Kind, count: int, *, within: float) -> None:
-        """Wait for such a request as in `demand_asked`, but continue without it.
+        """Wait for such a request as in `require_asked`, but continue without it.
 
         For a scenario that does not depend on the request and only saves time by it.
         """
@@ -401,26 +355,26 @@ class Control:
 
         @functools.cache
         def used() -> frozenset[str]:
-            return frozenset(roots()) or self._all_targets()
+            return frozenset(roots()) or self.references.all_targets()
 
-        unhindered = self._unless_known(waiting, lambda met: bool(used()) and met.roots >= used())
+        unhindered = self.references.unless_ignored(
+            waiting, lambda met: bool(used()) and met.roots >= used()
+        )
         if first is None:
             return await unhindered
         waited = asyncio.create_task(unhindered)
-        nacked = {
-            asyncio.create_task(self._plane.transcript.nacked(first, kind, deadline=math.inf)): kind
-            for kind in first.versions
-        }
+        nacked = asyncio.create_task(self._plane.transcript.nacked(first, None, deadline=math.inf))
         try:
-            done, _ = await asyncio.wait([waited, *nacked], return_when=asyncio.FIRST_COMPLETED)
-            if waited in done:
+            await asyncio.wait([waited, nacked], return_when=asyncio.FIRST_COMPLETED)
+            if waited.done():
                 return await waited
-            refusal = next(task for task in nacked if task in done)
-            raise self._refused(nacked[refusal], refusal.result().error_detail)
+            nack = nacked.result()
+            assert nack.kind is not None, "a push has types that the suite knows"
+            raise self._refused(nack.kind, nack.error_detail)
         finally:
-            for task in (waited, *nacked):
+            for task in (waited, nacked):
                 task.cancel()
-            await asyncio.gather(waited, *nacked, return_exceptions=True)
+            await asyncio.gather(waited, nacked, return_exceptions=True)
 
     async def unless_no_load_stream(self, waiting: Coroutine[Any, Any, _T]) -> _T:
         """Return the awaited result, unless the client never opens a stream for load reports.
@@ -428,77 +382,9 @@ class Control:
         Raises:
             CauseIsKnown: it opened none in earlier scenarios either.
         """
-        return await self._unless_known(waiting, lambda met: met.cause == NO_LOAD_STREAM)
-
-    def ignored(self) -> tuple[Ignored, ...]:
-        """Return the kinds of references that the client ignores in what is served now."""
-        if self._served is None:
-            return ()
-        return references.ignored(self._served, self._plane.transcript.events)
-
-    def followed(self, *, before: float) -> frozenset[Cause]:
-        """Return the causes of `ignored` that this client refutes here.
-
-        Args:
-            before: only resources sent before this moment count, by the suite's monotonic clock.
-        """
-        if self._served is None:
-            return frozenset()
-        events, earlier = self._plane.transcript.events, self._all_served[:-1]
-        return references.followed(self._served, events, before=before, earlier=earlier)
-
-    def changed_clusters(self) -> frozenset[str]:
-        """Return the clusters whose type of discovery has changed in this scenario."""
-        return references.changed_clusters(self._all_served)
-
-    def _all_targets(self) -> frozenset[str]:
-        routes = self._served.routes if self._served else ()
-        return frozenset(name for route in routes for name in route.targets())
-
-    def targets(self, path: str, metadata: Sequence[tuple[str, str | bytes]]) -> frozenset[str]:
-        """Return the clusters to which a call may be routed by what is served now."""
-        return references.target_of(self._served, path, metadata) if self._served else frozenset()
-
-    async def _unless_known(
-        self, waiting: Coroutine[Any, Any, _T], is_meant: Callable[[Ignored], bool]
-    ) -> _T:
-        """Return the awaited result, unless a cause that is known in this run prevents it.
-
-        Args:
-            waiting: the wait.
-            is_meant: whether the result cannot come if the client ignores this.
-
-        Raises:
-            CauseIsKnown: a known cause prevents it.
-        """
-        known = self._early_end.known()
-        if not known:
-            return await waiting
-        waited = asyncio.create_task(waiting)
-        met = asyncio.create_task(self._met(known, is_meant))
-        try:
-            await asyncio.wait([waited, met], return_when=asyncio.FIRST_COMPLETED)
-            if waited.done():
-                return await waited
-            found = met.result()
-            raise CauseIsKnown(str(found), found.cause)
-        finally:
-            for task in (waited, met):
-                task.cancel()
-            await asyncio.gather(waited, met, return_exceptions=True)
-
-    async def _met(self, known: Collection[Cause], is_meant: Callable[[Ignored], bool]) -> Ignored:
-        """Return what the client ignores, once it has had its time to do otherwise."""
-        while True:
-            mark = self.mark
-            met = (each for each in self.ignored() if each.cause in known and is_meant(each))
-            found = next(met, None)
-            left = math.inf
-            if found is not None:
-                left = found.since + self._early_end.after - time.monotonic()
-            more = self._plane.transcript.wait(lambda _: True, deadline=left, since=mark)
-            if not await waits.came(more, is_noted=False) and found is not None:
-                return found
+        return await self.references.unless_ignored(
+            waiting, lambda met: met.cause == NO_LOAD_STREAM
+        )
 
     def ring_before(self) -> MatchesRing | None:
         """Return the expectation for the ring of the previous configuration, if it had one."""
@@ -512,7 +398,7 @@ class Control:
 
     def _refused(self, kind: Kind, why: str | None) -> ResourceRejected:
         """Return the error for a client that NACKed the last configuration."""
-        served = self._served.resources_by_name() if self._served else ()
+        served = self.served.resources_by_name() if self.served else ()
         names = {CLUSTER} | {name for _, name in served}
         return ResourceRejected(
             f"the client refused the {kind.name} resource that the scenario builds on: {why or ''}",
@@ -533,33 +419,3 @@ class Control:
         known = before.reported_clusters() if before else ()
         if wanted != known and self._asks_by_name:
             self._plane.script.loads.name(wanted)
-
-
-def _is_above(met: Ignored, kind: Kind) -> bool:
-    """Return whether the client requests none of a kind that is this one, or leads to it."""
-    return met.kind is not None and _ORDER.index(met.kind) <= _ORDER.index(kind)
-
-
-def outdated_requests(events: Sequence[Event]) -> frozenset[int]:
-    """Return the places of requests that carry no nonce, or an older one than those before them.
-
-    A nonce is as new as the last response that carried it on the stream. Responses that the client
-    has not answered do not count: they may have come after the request was sent.
-    """
-    sent: dict[tuple[int, Kind], list[str]] = {}
-    answered: dict[tuple[int, Kind], int] = {}
-    outdated = set[int]()
-    for at, event in enumerate(events):
-        if not isinstance(event, (Request, Response)) or event.kind is None:
-            continue
-        of_type = event.stream, event.kind
-        nonces = sent.setdefault(of_type, [])
-        if isinstance(event, Response):
-            nonces.append(event.nonce)
-            continue
-        newest = answered.get(of_type, -1)
-        place = max((i for i, nonce in enumerate(nonces) if nonce == event.nonce), default=-1)
-        if place < newest:
-            outdated.add(at)
-        answered[of_type] = max(place, newest)
-    return frozenset(outdated)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import string
 from typing import get_args
 
 from conformance.judging.ring_keys import RingKeys
@@ -49,6 +50,13 @@ BY_ARCS = 400
 """Calls with different hashes where arcs are all that a ring can be judged by."""
 
 
+LENGTHS = ((1, 3), (4, 7), (8, 31), (32, 100), (300, 1000))
+"""Ranges of lengths in bytes. XXH64 reads each with other steps: single bytes, then a word of 4
+bytes, words of 8, and stripes of 32. The last one is beyond what a byte can count."""
+
+CHARACTERS = string.ascii_letters + string.digits + string.punctuation
+
+
 class HeaderValues:
     """Header values of one scenario; the run's seed repeats them.
 
@@ -64,6 +72,14 @@ class HeaderValues:
     def some(self, count: int) -> tuple[str, ...]:
         """Return `count` distinct values."""
         return tuple(f"{self._rng.getrandbits(48):012x}" for _ in range(count))
+
+    def of_all_lengths(self, count: int) -> tuple[str, ...]:
+        """Return `count` distinct values, as many of each of the `LENGTHS`."""
+        values: dict[str, None] = {}
+        while len(values) < count:
+            length = self._rng.randint(*LENGTHS[len(values) % len(LENGTHS)])
+            values["".join(self._rng.choices(CHARACTERS, k=length))] = None
+        return tuple(values)
 
     def pairs(self, count: int) -> tuple[tuple[str, str], ...]:
         """Return values of two headers for each of `count` calls."""

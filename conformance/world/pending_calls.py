@@ -247,13 +247,19 @@ class PendingCalls:
     def spans(self) -> dict[str, tuple[float, float]]:
         """Return when each ended call started and ended, in seconds since the scenario started.
 
+        The start is the earliest and the end the latest that the client's clock, as far as the
+        suite knows it, allows: what the suite did within a call is never before or after it.
+
         Raises:
             ClientUnable: the caller does not report times.
         """
         if not self._batch.tells_times:
             raise Unsupported("the exact start and end of calls made by hand are unknown")
         at = self._calls.clock.at
-        return {call.id: (at(call.started_at), at(call.ended_at)) for call in self._batch.outcomes}
+        return {
+            call.id: (at(call.started_at - call.clock_error), at(call.ended_at + call.clock_error))
+            for call in self._batch.outcomes
+        }
 
     def told(self) -> tuple[ReportedCall, ...]:
         """Return how calls ended according to the client, if the caller has not given them up."""

@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from client_under_test.contract.exceptions import NotSeen
+from conformance import timing
 from fake_control_plane import DeadlinePassed
 from test_servers import DeadlinePassed as FleetDeadlinePassed
 
@@ -94,3 +95,4 @@ async def until(
         if began > deadline:
             PASSED.append(Passed(since, time.monotonic(), f"{what}, within {within:g} s"))
             return Waited(seen, fits=False)
+        await asyncio.sleep(min(timing.LOOK_AGAIN, (time.monotonic() - since) / 4))

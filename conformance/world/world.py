@@ -19,7 +19,7 @@ from conformance.world.calls import CONCURRENCY, UNARY, CallMaker, Headers
 from conformance.world.channels import Channels, ChannelStates
 from conformance.world.checks import Checks
 from conformance.world.clock import Clock
-from conformance.world.control import NEVER, Control, EarlyEnd
+from conformance.world.control import Control
 from conformance.world.endpoints import EndpointRegistry
 from conformance.world.header_values import ROUNDS, TURNS, HeaderValues
 from conformance.world.host_names import HostNames
@@ -27,6 +27,7 @@ from conformance.world.launched import LaunchedClient
 from conformance.world.pending_calls import CallDriver, PendingCalls
 from conformance.world.policies import Policies
 from conformance.world.preconditions import Preconditions
+from conformance.world.references import NEVER, EarlyEnd
 from conformance.world.rounds import Round, Rounds
 from conformance.xds_config.clusters import Cluster
 from conformance.xds_config.config import XdsConfig, single_locality
@@ -193,18 +194,25 @@ class World:
         """Repeat a round of calls until it fits; return the last one. See `Rounds.eventually`."""
         return await self.rounds.eventually(expectation, calls, within=within)
 
-    async def request_and_cancel(self, headers: Headers, picked: BackendEndpoint) -> None:
+    async def request_and_cancel(
+        self, headers: Headers, picked: BackendEndpoint, *, count: int = 1
+    ) -> None:
         """Make a request, and cancel it as soon as the client has tried the picked endpoint.
 
-        No earlier request picked that endpoint. The client may try it without a request; if the
-        gate holds that attempt, no second one comes. The scenario needs the capability `cancel`.
+        The client may try it without a request; if the gate holds that attempt, no second one
+        comes. The scenario needs the capability `cancel`.
+
+        Args:
+            headers: the headers of the request.
+            picked: the endpoint that it picks.
+            count: the number of attempts at the endpoint, with those for earlier requests.
 
         Raises:
             PreconditionTimeout: the client did not try the endpoint.
             ConversationFailed: the client died, hung or babbled.
         """
         started = await self.start([headers])
-        await self.attempts.require_count(picked, why="a request picked it")
+        await self.attempts.require_count(picked, count, why="a request picked it")
         await started.cancel()
         await started.over()
 

@@ -89,6 +89,13 @@ def rejected_cluster(cluster: Cluster) -> Any:
     return message
 
 
+def rejected_logical_dns(cluster: Cluster) -> Any:
+    """Return a LOGICAL_DNS Cluster without load_assignment, which A37 makes invalid."""
+    message = cluster.resource()
+    message.type = message.LOGICAL_DNS
+    return message
+
+
 def without_resources(served: XdsConfig, kind: Kind, *names: str) -> XdsConfig:
     """Return the configuration without these resources: the control plane never sends them."""
     return replace(served, unsent=(*served.unsent, *((kind, name) for name in names)))

@@ -65,10 +65,12 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
         own = self.get_cluster()
         words = own.words(self._routed(own))
         others = [cluster for cluster in self.clusters if cluster.name != own.name]
+        alike: dict[str, list[str]] = {}
         for cluster in others[:MOST_LISTED]:
             routed = self._routed(cluster)
-            beside = "beside it " if routed else ""
-            words += f"; {beside}{shortened(cluster.name)}: {cluster.words(routed)}"
+            name = f"{'beside it ' if routed else ''}{shortened(cluster.name)}"
+            alike.setdefault(cluster.words(routed), []).append(name)
+        words += "".join(f"; {', '.join(names)}: {said}" for said, names in alike.items())
         if len(others) > MOST_LISTED:
             words += f"; {len(others) - MOST_LISTED} more clusters"
         words += "".join(

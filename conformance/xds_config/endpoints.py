@@ -16,8 +16,8 @@ class Endpoint(msgspec.Struct, frozen=True):
     address: str
     weight: int | None = None
     hash_key: str | None = None
-    health: str = "UNKNOWN"
-    """A name of the xDS API's HealthStatus."""
+    health: str | int = "UNKNOWN"
+    """A name of the xDS API's HealthStatus, or a number."""
     further: tuple[str, ...] = ()
     """Its additional addresses (A61)."""
 

@@ -235,13 +235,13 @@ class _Seen:
             if isinstance(event, StreamOpened):
                 self.has_load_stream |= event.service is Service.LRS
             elif isinstance(event, Response) and event.kind is not None:
-                sent = dict.fromkeys(((event.kind, name) for name in event.names), event.at)
-                self._last_sent |= sent
-                self._first_sent = sent | self._first_sent
+                for name in event.names:
+                    self._last_sent[event.kind, name] = event.at
+                    self._first_sent.setdefault((event.kind, name), event.at)
             elif isinstance(event, Request) and event.kind is not None:
-                asked = dict.fromkeys(((event.kind, name) for name in event.names), event.at)
-                self._last_requested |= asked
-                self._first_requested = asked | self._first_requested
+                for name in event.names:
+                    self._last_requested[event.kind, name] = event.at
+                    self._first_requested.setdefault((event.kind, name), event.at)
                 if WILDCARD in event.subscribed:
                     self._all_of.add(event.kind)
                 if event.error_detail or event.error_code:

@@ -77,7 +77,7 @@ UNSUPPORTED: dict[UnsupportedKind, Callable[..., Any]] = {
     "cookie": partial(resources.hash_cookie, SESSION),
     "connection_properties": resources.hash_source_ip,
     "query_parameter": partial(resources.hash_query_parameter, SESSION),
-    "filter_state": partial(resources.hash_filter_state, "some.other.key"),
+    "filter_state": partial(resources.hash_filter_state, "io.grpc.channel_id.other"),
     "unset": _unset,
 }
 """Builders for each kind of hash policy that gives no hash."""

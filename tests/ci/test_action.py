@@ -113,16 +113,16 @@ def test_nothing_that_is_built_from_a_commit_goes_to_the_next_job(tmp_path: Path
 
 
 @pytest.mark.slow
-def test_a_step_of_a_client_that_conforms(tmp_path: Path) -> None:
+def test_a_step_without_failures(tmp_path: Path) -> None:
     two = step(tmp_path, "reference", "--scenario 'ring.size[[]*i*]' --jobs 2")
     assert two.code == 0, two.said
-    assert "### reference 1.0.0: conforms" in two.page
+    assert "### reference 1.0.0: no failures" in two.page
     assert "::error" not in two.said
     assert two.outputs["code"] == "0"
     before = Path(two.outputs["report"]).rename(tmp_path / "before.json")
     done = step(tmp_path, "reference", ONE, compare_with=str(before))
     assert done.outputs["code"] == "1", done.said
-    assert "### reference 1.0.0: conforms" in done.page
+    assert "### reference 1.0.0: no failures" in done.page
     assert "### xdspec: is worse" in done.page
     assert "| gone |" in done.page
 
@@ -155,6 +155,7 @@ def test_a_step_of_a_change(tmp_path: Path, library: Path) -> None:
     kept = Path(left.outputs["folder"])
     assert {"report.json", "junit.xml", "evidence"} <= {path.name for path in kept.iterdir()}
     (library / "ring").write_text("up")
+    (library / "notes").write_text("another file")
     good = step(tmp_path, COMPILED, BROKEN, source=str(library), base="v1.7.0")
     assert good.code == 0, good.said
     assert good.page.startswith("### xdspec: this change breaks nothing\n")

@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import venv
 from pathlib import Path
 from typing import Any
 
@@ -212,4 +213,21 @@ def test_an_environment_that_cannot_be_made_says_why_and_what_to_do(
     assert done.stderr.decode().endswith(
         "returned non-zero exit status 1: No module named ensurepip;"
         " install what this Python's venv module needs (Debian: python3-venv)\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["plain", 'Zoë\'s "check" out', "back\\slash"])
+def test_a_folder_of_any_name_is_found_in_any_locale(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    (folder / "found_here.py").touch()
+    environment = tmp_path / "environment"
+    venv.EnvBuilder(with_pip=False, symlinks=True).create(environment)
+    (packages,) = environment.glob("lib/python*/site-packages")
+    (packages / "one.pth").write_text(loaded(BOOTSTRAP).line_for(folder), "ascii")
+    subprocess.run(
+        [str(environment / "bin" / "python"), "-I", "-c", "import found_here"],
+        env={"LC_ALL": "C"},
+        check=True,
+        timeout=DEADLINE,
     )

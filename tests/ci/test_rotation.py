@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,22 +10,18 @@ from client_under_test import built_in
 from conformance.mutation.results import declared_mutants
 
 ROOT = Path(__file__).parents[2]
-TURNS = ROOT / "ci" / "rotation.py"
 
-# The wheel has no such file.
-pytestmark = pytest.mark.skipif(not TURNS.exists(), reason="needs a checkout")
+if not (ROOT / "ci" / "rotation.py").exists():
+    pytest.skip("needs a checkout", allow_module_level=True)
 
-
-@pytest.fixture(scope="module")
-def turns() -> Any:
-    specification = importlib.util.spec_from_file_location("turns", TURNS)
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    sys.modules["turns"] = module  # where its dataclasses look for it
-    specification.loader.exec_module(module)
-    return module
-
+from ci import rotation  # noqa: E402
+from ci.changed_clauses import (  # noqa: E402
+    MOST,
+    Change,
+    ChangedParts,
+    beyond_renames,
+    touched,
+)
 
 BROKEN = {
     "aggregate": frozenset({"A37-TREE-01", "A37-TREE-02"}),
@@ -43,14 +36,14 @@ def names(*ids: str) -> frozenset[str]:
 # What there is.
 
 
-def test_each_area_of_mutants_has_one_turn(turns: Any) -> None:
-    assert sorted(turns.AREAS) == sorted(
+def test_each_area_of_mutants_has_one_turn() -> None:
+    assert sorted(rotation.AREAS) == sorted(
         {mutant.module.partition("/")[0] for mutant in declared_mutants()}
     )
 
 
-def test_each_slow_client_has_one_turn_and_none_is_unknown(turns: Any) -> None:
-    clients = [*turns.SLOW, *turns.EVERY_DAY]
+def test_each_slow_client_has_one_turn_and_none_is_unknown() -> None:
+    clients = [*rotation.SLOW, *rotation.EVERY_DAY]
     assert len(clients) == len({*clients})
     assert {client.partition("+")[0].partition("@")[0] for client in clients} <= {*built_in()}
 
@@ -58,20 +51,20 @@ def test_each_slow_client_has_one_turn_and_none_is_unknown(turns: Any) -> None:
 # Days.
 
 
-def test_each_turn_comes_round(turns: Any) -> None:
-    of_days = [turns.number_of("", day) for day in range(1, 366)]
-    every = {*range(1, len(turns.TURNS) + 1)}
+def test_each_turn_comes_round() -> None:
+    of_days = [rotation.number_of("", day) for day in range(1, 366)]
+    every = {*range(1, len(rotation.TURNS) + 1)}
     assert all({*of_days[i : i + len(every)]} == every for i in range(len(of_days) - len(every)))
 
 
-def test_a_turn_is_forced(turns: Any) -> None:
-    assert [turns.number_of("2", day) for day in (1, 2, 3)] == [2, 2, 2]
+def test_a_turn_is_forced() -> None:
+    assert [rotation.number_of("2", day) for day in (1, 2, 3)] == [2, 2, 2]
 
 
 @pytest.mark.parametrize("forced", ["0", "-1", "01", "99", "two", " 1", "²"])
-def test_a_turn_that_there_is_not(turns: Any, forced: str) -> None:
-    with pytest.raises(turns.BadVariable, match=r"set it to all, or to a number from 1 to \d"):
-        turns.number_of(forced, 1)
+def test_a_turn_that_there_is_not(forced: str) -> None:
+    with pytest.raises(rotation.BadVariable, match=r"set it to all, or to a number from 1 to \d"):
+        rotation.number_of(forced, 1)
 
 
 # Changes.
@@ -87,46 +80,44 @@ SCENARIO_TEXT = '@decides("A42-RING-13", "A37-TREE-01")\nasync def test_search()
         ("client_under_test/reference/rules/ring.py", 'def find():\n    """A42-RING-13."""'),
     ],
 )
-def test_what_names_a_clause_touches_its_mutants(turns: Any, path: str, text: str) -> None:
-    change = turns.touched([turns.Change(path, now=text)])
-    assert change == turns.ChangedParts(clauses=names("A42-RING-13"), certain=names("A42-RING-13"))
+def test_what_names_a_clause_touches_its_mutants(path: str, text: str) -> None:
+    change = touched([Change(path, now=text)])
+    assert change == ChangedParts(clauses=names("A42-RING-13"), certain=names("A42-RING-13"))
 
 
-def test_a_scenario_runs_against_all_with_the_mutants_of_its_clauses(turns: Any) -> None:
+def test_a_scenario_runs_against_all_with_the_mutants_of_its_clauses() -> None:
     path = "conformance/scenarios/ads/nack.py"
-    change = turns.touched([turns.Change(path, now=SCENARIO_TEXT)])
+    change = touched([Change(path, now=SCENARIO_TEXT)])
     assert change.scenarios == names("A42-RING-13", "A37-TREE-01") == change.clauses
-    whole = turns.TURNS[0].clients
-    today = turns.today([turns.Turn(clients=whole, areas=("ring_hash",))], change, BROKEN)
+    whole = rotation.TURNS[0].clients
+    today = rotation.today([rotation.Turn(clients=whole, areas=("ring_hash",))], change, BROKEN)
     clients, part, areas, mutants = today.lines()
-    assert clients.split() == [*turns.EVERY_DAY, *whole]
+    assert clients.split() == [*rotation.EVERY_DAY, *whole]
     assert part == (
         "reference+data-errors reference+least-request node --clause=A37-TREE-01 "
         "--clause=A42-RING-13"
     )
     assert (areas, mutants) == ("--area=ring_hash", "--clause=A37-TREE-01")
     some = "(but for A37-TREE-01 A42-RING-13)"
-    others = [area for area in turns.AREAS if area != "ring_hash"]
+    others = [area for area in rotation.AREAS if area != "ring_hash"]
     assert today.left_out() == (
         f"reference+data-errors {some}, reference+least-request {some}, node {some}, "
         f"mutants of {' '.join(others)} (but for those of A37-TREE-01)"
     )
 
 
-def test_an_adapter_touches_its_client(turns: Any) -> None:
+def test_an_adapter_touches_its_client() -> None:
     adapters = "client_under_test/adapters"
-    change = turns.touched([turns.Change(f"{adapters}/node/expected.toml", now="[[expected]]")])
-    today = turns.today(turns.TURNS[:1], change, BROKEN)
-    assert today.clients == (*turns.TURNS[0].clients, "node")
+    change = touched([Change(f"{adapters}/node/expected.toml", now="[[expected]]")])
+    today = rotation.today(rotation.TURNS[:1], change, BROKEN)
+    assert today.clients == (*rotation.TURNS[0].clients, "node")
     assert today.others == ("reference+data-errors", "reference+least-request")
-    assert turns.touched([turns.Change(f"{adapters}/node/README.md", now="text")]) == (
-        turns.ChangedParts()
-    )
+    assert touched([Change(f"{adapters}/node/README.md", now="text")]) == (ChangedParts())
 
 
-def test_a_client_of_every_day_is_not_run_twice(turns: Any) -> None:
-    change = turns.touched([turns.Change("client_under_test/adapters/go/main.go", now="package")])
-    assert turns.today([turns.Turn()], change, {}).lines()[0].split() == [*turns.EVERY_DAY]
+def test_a_client_of_every_day_is_not_run_twice() -> None:
+    change = touched([Change("client_under_test/adapters/go/main.go", now="package")])
+    assert rotation.today([rotation.Turn()], change, {}).lines()[0].split() == [*rotation.EVERY_DAY]
 
 
 @pytest.mark.parametrize(
@@ -141,16 +132,16 @@ def test_a_client_of_every_day_is_not_run_twice(turns: Any) -> None:
         "README.md",
     ],
 )
-def test_what_adds_nothing_to_a_turn(turns: Any, path: str) -> None:
-    assert turns.touched([turns.Change(path, now=SCENARIO_TEXT)]) == turns.ChangedParts()
+def test_what_adds_nothing_to_a_turn(path: str) -> None:
+    assert touched([Change(path, now=SCENARIO_TEXT)]) == ChangedParts()
 
 
-def test_all_turns_leave_nothing_out(turns: Any) -> None:
-    broken = {area: names(f"{area.upper()}-TREE-01") for area in turns.AREAS}
-    change = turns.ChangedParts(clauses=names("A37-TREE-01"), scenarios=names("A37-TREE-01"))
-    today = turns.today(turns.TURNS, change, broken)
-    assert today.clients == turns.SLOW
-    assert sorted(today.areas) == sorted(turns.AREAS)
+def test_all_turns_leave_nothing_out() -> None:
+    broken = {area: names(f"{area.upper()}-TREE-01") for area in rotation.AREAS}
+    change = ChangedParts(clauses=names("A37-TREE-01"), scenarios=names("A37-TREE-01"))
+    today = rotation.today(rotation.TURNS, change, broken)
+    assert today.clients == rotation.SLOW
+    assert sorted(today.areas) == sorted(rotation.AREAS)
     assert (today.lines()[1], today.lines()[3]) == ("", "")
     assert today.left_out() == "nothing"
 
@@ -158,30 +149,32 @@ def test_all_turns_leave_nothing_out(turns: Any) -> None:
 # Slow tests.
 
 
-def test_the_turns_share_the_files_of_slow_tests(turns: Any) -> None:
-    files = turns.files_with_slow_tests()
-    shares = [turns.slow_tests(files, {number}, ()) for number in range(1, len(turns.TURNS) + 1)]
+def test_the_turns_share_the_files_of_slow_tests() -> None:
+    files = rotation.files_with_slow_tests()
+    shares = [
+        rotation.slow_tests(files, {number}, ()) for number in range(1, len(rotation.TURNS) + 1)
+    ]
     assert sorted(file for share in shares for file in share) == sorted(files)
     assert max(map(len, shares)) - min(map(len, shares)) <= 1
-    assert turns.WATCHED.keys() <= {*files}
+    assert rotation.WATCHED.keys() <= {*files}
 
 
-def test_slow_tests_run_for_a_change_of_what_they_watch(turns: Any) -> None:
-    files = turns.files_with_slow_tests()
+def test_slow_tests_run_for_a_change_of_what_they_watch() -> None:
+    files = rotation.files_with_slow_tests()
     own, both = "tests/ci/test_action.py", ["tests/ci/test_action.py", "tests/ci/test_examples.py"]
-    assert turns.slow_tests(files, set(), [own]) == [own]
-    assert turns.slow_tests(files, set(), ["ci/action/run"]) == both
-    assert turns.slow_tests(files, set(), ["conformance/world/world.py"]) == []
-    for paths in turns.WATCHED.values():
+    assert rotation.slow_tests(files, set(), [own]) == [own]
+    assert rotation.slow_tests(files, set(), ["ci/action/run"]) == both
+    assert rotation.slow_tests(files, set(), ["conformance/world/world.py"]) == []
+    for paths in rotation.WATCHED.values():
         assert all((ROOT / path).exists() for path in paths), paths
 
 
-def test_a_rename_is_told_from_other_changes(turns: Any) -> None:
-    moved = turns.Change(NEW, now=scenarios(1, 2, name="place"))
-    changed = turns.Change("tests/test_it.py", before="A = 1", now="A = 2")
-    page = turns.Change("docs/page.md", before="a", now="b")
-    gone = turns.Change(OLD, before=scenarios(1, 2))
-    assert turns.beyond_renames([gone, moved, changed, page]) == [changed, page]
+def test_a_rename_is_told_from_other_changes() -> None:
+    moved = Change(NEW, now=scenarios(1, 2, name="place"))
+    changed = Change("tests/test_it.py", before="A = 1", now="A = 2")
+    page = Change("docs/page.md", before="a", now="b")
+    gone = Change(OLD, before=scenarios(1, 2))
+    assert beyond_renames([gone, moved, changed, page]) == [changed, page]
 
 
 # A change of many clauses.
@@ -199,48 +192,46 @@ MANY = range(100, 400)
 OLD, NEW = "conformance/scenarios/a42/ring.py", "conformance/scenarios/ring_hash/ring.py"
 
 
-def test_a_statement_that_moves_to_another_file_is_not_touched(turns: Any) -> None:
+def test_a_statement_that_moves_to_another_file_is_not_touched() -> None:
     text = scenarios(*MANY)
-    changes = [turns.Change(OLD, before=text), turns.Change(NEW, now=f"import this\n{text}")]
-    assert turns.touched(changes) == turns.ChangedParts()
+    changes = [Change(OLD, before=text), Change(NEW, now=f"import this\n{text}")]
+    assert touched(changes) == ChangedParts()
 
 
-def test_names_alone_count_as_a_change_of_few_clauses(turns: Any) -> None:
-    changes = [
-        turns.Change(OLD, before="A = min(1)  # A42-RING-01", now="A = max(1) # A42-RING-01")
-    ]
-    change = turns.touched(changes)
+def test_names_alone_count_as_a_change_of_few_clauses() -> None:
+    changes = [Change(OLD, before="A = min(1)  # A42-RING-01", now="A = max(1) # A42-RING-01")]
+    change = touched(changes)
     assert (change.clauses, change.certain) == (names("A42-RING-01"), names())
     assert change.sample("today") == change
 
 
-def test_of_a_rename_a_sample_runs_after_what_else_changed(turns: Any) -> None:
+def test_of_a_rename_a_sample_runs_after_what_else_changed() -> None:
     renamed = scenarios(*MANY[:-1], name="place") + scenarios(MANY[-1], name="place", limit=2)
-    changes = [turns.Change(OLD, before=scenarios(*MANY)), turns.Change(NEW, now=renamed)]
-    change = turns.touched(changes)
+    changes = [Change(OLD, before=scenarios(*MANY)), Change(NEW, now=renamed)]
+    change = touched(changes)
     assert len(change.clauses) == len(MANY)
     assert change.certain == names(f"A42-RING-{MANY[-1]}")
     today, tomorrow = change.sample("today"), change.sample("tomorrow")
     assert today == change.sample("today")
     assert today != tomorrow
     for sample in (today, tomorrow):
-        assert len(sample.clauses) == turns.MOST
+        assert len(sample.clauses) == MOST
         assert change.certain < sample.clauses < change.clauses
         assert sample.scenarios == sample.clauses
 
 
-def test_where_more_than_names_changed_everywhere_a_sample_runs_too(turns: Any) -> None:
-    changes = [turns.Change(OLD, before=scenarios(*MANY), now=scenarios(*MANY, limit=2))]
-    change = turns.touched(changes)
+def test_where_more_than_names_changed_everywhere_a_sample_runs_too() -> None:
+    changes = [Change(OLD, before=scenarios(*MANY), now=scenarios(*MANY, limit=2))]
+    change = touched(changes)
     assert len(change.certain) == len(MANY)
-    assert len(change.sample("today").clauses) == turns.MOST
+    assert len(change.sample("today").clauses) == MOST
 
 
-def test_a_helper_touches_the_clauses_that_use_it(turns: Any) -> None:
+def test_a_helper_touches_the_clauses_that_use_it() -> None:
     text = (
         "LIMIT = 1\n\ndef helper():\n    return LIMIT\n\n"
         '@decides("A42-RING-01")\ndef test_it():\n    helper()\n\n'
         '@decides("A42-RING-02")\ndef test_other(): ...\n'
     )
-    change = turns.touched([turns.Change(OLD, before=text, now=text.replace("= 1", "= 2"))])
+    change = touched([Change(OLD, before=text, now=text.replace("= 1", "= 2"))])
     assert change.clauses == change.certain == names("A42-RING-01")

@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TURNS = ROOT / "ci" / "rotation.py"
+MODULES = (ROOT / "ci" / "rotation.py", ROOT / "ci" / "changed_clauses.py")
 
-# The wheel has no such file.
-pytestmark = pytest.mark.skipif(not TURNS.exists(), reason="needs a checkout")
+# The wheel has no such files.
+pytestmark = pytest.mark.skipif(not MODULES[0].exists(), reason="needs a checkout")
 
 
 class Checkout:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.turns = folder / "ci" / "rotation.py"
-        self.write("ci/rotation.py", TURNS.read_text("utf-8"))
+        for module in MODULES:
+            self.write(f"ci/{module.name}", module.read_text("utf-8"))
         self.write("conformance/mutation/mutants/ring_hash/ring.py", 'a = M(clause="A42-RING-13")')
 
     def write(self, path: str, text: str) -> None:
@@ -41,8 +41,9 @@ class Checkout:
         clean = {k: v for k, v in os.environ.items() if not k.startswith(("XDSPEC_CI", "GIT_"))}
         own = {"GIT_CEILING_DIRECTORIES": str(self.folder.parent), "GIT_CONFIG_GLOBAL": "/dev/null"}
         return subprocess.run(
-            [sys.executable, "-I", str(self.turns)],
+            [sys.executable, "-m", "ci.rotation"],
             check=False,
+            cwd=self.folder,
             capture_output=True,
             encoding="utf-8",
             env={**clean, **own, **variables},

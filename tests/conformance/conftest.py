@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import random
 import signal
 import sys
 import uuid
@@ -16,7 +17,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from client_under_test import find, prepare
 from client_under_test.launching.pidfd import pidfd_open
+from conformance import timing
+from conformance.judging.evidence import JudgedClient
+from conformance.spec.catalogue import load
+from conformance.world import World, launch
+from test_servers import Fleet
 
 ADAPTERS = Path(__file__).parent.parent / "adapters"
 PINNED = "python@1.85.1"
@@ -346,3 +353,19 @@ async def fakes(xdspec: Command) -> AsyncIterator[dict[str, asyncio.Task[Ended]]
     for task in tasks.values():
         task.cancel()
     await asyncio.gather(*tasks.values(), return_exceptions=True)
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    """The world of a scenario, with the reference client."""
+    prepared = prepare(find("reference"))
+    launched = await launch(prepared, environment={}, knobs={}, stderr=tmp_path / "stderr")
+    judged = JudgedClient(name="reference", version=prepared.version, variant=None, follows=())
+    made = World(
+        launched, await Fleet.start(), catalogue=load(), client=judged, rng=random.Random(1)
+    )
+    try:
+        await launched.process.greet(deadline=timing.HELLO)
+        yield made
+    finally:
+        await made.close()

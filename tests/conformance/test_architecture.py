@@ -1,4 +1,4 @@
-"""Compare docs/architecture.md with the packages; import-linter checks the imports."""
+"""Compare docs/architecture.md with the packages, and bound them; import-linter checks imports."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/architecture.md"
 OTHERS = ("fake_control_plane", "test_servers", "client_under_test")
+CODE = (*OTHERS, "conformance", "pytest_xdspec", "regular_files", "request_filter", "ci")
+
+LONGEST = 450
+"""Lines of a module. One that grows beyond them has two subjects: move one of them out."""
 
 # The wheel has no docs.
 pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="needs a checkout")
@@ -63,3 +67,22 @@ def test_each_file_that_is_named_exists() -> None:
     named = re.findall(r"`([\w.]+/[\w./]*)`", PAGE.read_text())
     assert named
     assert not [path for path in named if not (ROOT / path).exists()]
+
+
+def test_no_module_is_longer_than_the_bound() -> None:
+    """Lists of mutants grow with the clauses, so they have no bound; nor has generated code."""
+    mutants = ROOT / "conformance/mutation/mutants"
+    modules = {
+        file.relative_to(ROOT).as_posix(): len(file.read_text("utf-8").splitlines())
+        for package in CODE
+        for file in (ROOT / package).rglob("*.py")
+        if not file.is_relative_to(mutants)
+        and "_pb2" not in file.name
+        and "node_modules" not in file.parts
+    }
+    assert "conformance/world/world.py" in modules
+    assert {file: lines for file, lines in modules.items() if lines > LONGEST} == {}
+
+
+def test_conformance_has_few_packages() -> None:
+    assert len(subpackages_of("conformance")) <= 9

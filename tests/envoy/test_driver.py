@@ -6,7 +6,6 @@ import asyncio
 import itertools
 import json
 import os
-import select
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,7 +15,6 @@ import pytest
 
 from client_under_test import Call, ClientProcess, Prepared, find, prepare
 from client_under_test.contract.exceptions import ClientCrashed, RequestRefused
-from client_under_test.launching.pidfd import pidfd_open
 from conformance.xds_config import dialect
 from conformance.xds_config.bootstrap import VARIABLE, bootstrap
 from conformance.xds_config.config import LISTENER, single_locality
@@ -24,6 +22,7 @@ from conformance.xds_config.policies import RingHash
 from conformance.xds_config.routes import CLUSTER, SESSION
 from fake_control_plane import ControlPlane, Kind, LoadResponse
 from test_servers import Fleet
+from tests.processes import is_gone
 
 UNARY = "/grpc.testing.TestService/UnaryCall"
 DEADLINE = 30.0
@@ -73,18 +72,6 @@ def proxies(driver: int) -> list[int]:
     """The processes that a driver has started."""
     children = Path(f"/proc/{driver}/task/{driver}/children").read_text().split()
     return [int(child) for child in children]
-
-
-def is_gone(pid: int) -> bool:
-    """Whether a process has ended, or does so soon."""
-    try:
-        handle = pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    try:
-        return bool(select.select([handle], [], [], DEADLINE)[0])
-    finally:
-        os.close(handle)
 
 
 async def test_calls_go_through_envoy_where_its_ring_says(

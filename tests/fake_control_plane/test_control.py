@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -16,6 +17,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from fake_control_plane import ControlPlane, Kind, TokenNeeded, control_pb2
 from fake_control_plane.control import SERVICE_NAME, ControlServer
 from fake_control_plane.faults import Faults
+from fake_control_plane.injection import faults_of
 from fake_control_plane.load_reporting import LoadScript
 from fake_control_plane.resources import eds_cluster, endpoints
 from fake_control_plane.script import Script
@@ -255,36 +257,46 @@ async def test_clusters_that_a_client_cannot_be_asked_for_together(
     assert list((await client.receive()).clusters) == ["c", "d"]
 
 
-FIELDS = {field.name for field in control_pb2.Fault.DESCRIPTOR.oneofs_by_name["fault"].fields}
-CALLS = {call.name for call in control_pb2.DESCRIPTOR.services_by_name["Control"].methods}
+FAULTS = control_pb2.Fault.DESCRIPTOR.oneofs_by_name["fault"].fields
+FIELDS = {field.name for field in FAULTS}
 
-OTHERWISE_CALLED = {
-    Script.hold: "Hold",
-    Script.release: "Release",
-    Script.hide: "withhold",
-    Script.unhide: "permit",
-    Faults.send_malformed: "malformed",
-    Faults.send_wrong_type: "wrong_type",
-    LoadScript.ask: "load_reporting",
-    LoadScript.name: "load_reporting",
-    LoadScript.know: "all_clusters",
-    LoadScript.be_silent: "load_silence",
-}
-"""Methods with another name than the field of `Fault`, or the call, that does the same."""
+NO_FAULTS = {Script.hold, Script.release, LoadScript.name}
+"""They change what is sent, and have a call of the service, or a fault that does more."""
 
-OF_SERVER = {"Set", "Replace", "Delete", "stop", "resume"}
-READING = {"Transcript", "Load"}
 GETTERS = {Script.delay_of, Script.refusal}
 
 
-def test_the_proto_steers_whatever_python_steers() -> None:
+def test_the_proto_steers_whatever_python_steers(plane: ControlPlane) -> None:
+    script = plane.script
+    faults = faults_of(script, script.faults, script.loads, plane)
+    assert faults.keys() == FIELDS
     steered = {
-        OTHERWISE_CALLED.get(method, name)
+        method
         for kind in (Script, Faults, LoadScript)
         for name, method in vars(kind).items()
-        if callable(method) and not name.startswith("_") and method not in GETTERS
+        if callable(method) and not name.startswith("_")
     }
-    assert steered | OF_SERVER == FIELDS | CALLS - READING - {"Inject"}
+    assert steered - {getattr(method, "__func__", method) for method in faults.values()} == (
+        NO_FAULTS | GETTERS
+    )
+
+
+def test_each_fault_has_the_parameters_of_its_method(plane: ControlPlane) -> None:
+    """A oneof is one parameter; the field `node` of all faults is one where it applies."""
+    script = plane.script
+    methods = faults_of(script, script.faults, script.loads, plane)
+    taken = {
+        name: {*inspect.signature(method).parameters} - {"node"} for name, method in methods.items()
+    }
+    assert taken == {
+        fault.name: {
+            field.name
+            if field.containing_oneof is None or field.containing_oneof.name == f"_{field.name}"
+            else field.containing_oneof.name
+            for field in fault.message_type.fields  # type: ignore[union-attr]
+        }
+        for fault in FAULTS
+    }
 
 
 @pytest.mark.parametrize("field", sorted(FIELDS))

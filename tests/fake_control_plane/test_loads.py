@@ -94,7 +94,7 @@ def test_drops() -> None:
         1, [ClusterLoad(cluster="c", dropped=4, dropped_by_category={"lb": 1, "throttle": 3})]
     )
     drops = loads.drops("c")
-    assert (drops.total, drops.by_category, drops.uncategorised) == (7, {"lb": 3, "throttle": 3}, 1)
+    assert (drops.total, drops.by_category) == (7, {"lb": 3, "throttle": 3})
     assert loads.drops("d").total == 0
 
 

@@ -273,3 +273,7 @@ def test_an_endpoint_needs_an_address_and_a_known_health() -> None:
         endpoint()
     with pytest.raises(BadResource, match="'FINE' is no health status; there are UNKNOWN, HEALTHY"):
         endpoint("127.0.0.1:1", health="FINE")
+
+
+def test_an_endpoint_may_have_a_health_of_any_number() -> None:
+    assert endpoint("127.0.0.1:1", health=17).health_status == 17

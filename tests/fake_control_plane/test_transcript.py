@@ -5,6 +5,7 @@ import contextlib
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from fake_control_plane.events import (
@@ -136,6 +137,15 @@ async def test_answers(*, event: Request, acked: bool, nacked: bool, answered: b
         outcome = contextlib.nullcontext() if expected else pytest.raises(DeadlinePassed)
         with outcome:
             assert await wait(push(node="n"), CDS, deadline=0) is event
+
+
+async def test_any_type_of_a_push_may_be_rejected() -> None:
+    transcript = Transcript()
+    rejection = answer("7", AckOrNack.NACK, kind=Kind.LISTENER)
+    for event in (answer("1", AckOrNack.NACK), answer("2"), answer("7"), rejection):
+        transcript.record(event)
+    both = msgspec.structs.replace(push(), versions={CDS: "2", Kind.LISTENER: "7"})
+    assert await transcript.nacked(both, None, deadline=0) is rejection
 
 
 async def test_a_push_of_another_type_is_a_mistake() -> None:

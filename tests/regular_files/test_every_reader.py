@@ -29,6 +29,7 @@ ELSEWHERE = {
     ("client_under_test/launching/process.py", "open"): "the end of a log of the suite's own",
     ("conformance/cli/error_report.py", "os.open"): "/dev/null, to write",
     ("conformance/runner/interruption.py", "open"): "/proc, amid a signal",
+    ("conformance/runner/growth.py", "read_text"): "/proc",
     ("conformance/runner/files.py", "os.open"): "a lock, never read; asks whether it is a terminal",
     ("fake_control_plane/__main__.py", "os.open"): "holds a folder, never read",
     ("request_filter/hidden_server.py", "os.open"): "a lock, never read",

@@ -5,7 +5,6 @@ import errno
 import socket
 import time
 from base64 import b64decode
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Never
@@ -36,13 +35,6 @@ from test_servers import (
 State = grpc.ChannelConnectivity
 PATH = "/grpc.testing.TestService/UnaryCall"
 DUPLEX = "/grpc.testing.TestService/FullDuplexCall"
-
-
-@pytest.fixture
-async def fleet() -> AsyncIterator[Fleet]:
-    async with Fleet.running() as fleet:
-        yield fleet
-    assert not fleet.troubles
 
 
 def channel_to(endpoint: BackendEndpoint) -> Any:

@@ -146,7 +146,8 @@ def _meet(
 def is_above_itself(name: str, way: Sequence[str]) -> bool:
     """Return whether a cluster is its own ancestor: then it adds nothing there.
 
-    Our choice: A37 does not speak of circles (A37-TREE-22).
+    Our choice: A37 does not speak of circles (A37-TREE-22). No other cluster is left out
+    (A37-TREE-18).
     """
     return name in way
 
@@ -167,8 +168,8 @@ def is_too_deep(names: int) -> bool:
 def as_met(_root: str, met: Sequence[str], _known: Mapping[str, Cluster]) -> Sequence[str]:
     """A37: depth first, in the order of the lists; who appears again counts where it was first.
 
-    Clauses: A37-TREE-01, A37-TREE-02, A37-TREE-04, A37-TREE-05, A37-TREE-06, A37-TREE-35,
-    A37-DNS-13, A37-DNS-23.
+    Clauses: A37-TREE-01, A37-TREE-02, A37-TREE-04, A37-TREE-05, A37-TREE-06, A37-TREE-16,
+    A37-TREE-35, A37-DNS-13, A37-DNS-23.
     """
     return met
 
@@ -205,9 +206,9 @@ def those_that_exist(
 
     Otherwise it consists of all clusters that it lists now, even if other aggregates share them.
 
-    Clauses: A37-TREE-03, A37-TREE-11, A37-TREE-14, A37-TREE-15, A37-TREE-21, A37-TREE-23,
-    A37-TREE-24, A37-TREE-25, A37-TREE-26, A37-TREE-29, A37-TREE-30, A37-TREE-31, A37-TREE-33,
-    A37-TREE-34, A37-TREE-36 (our choice), A37-TREE-37 (our choice), A37-TROUBLE-07,
+    Clauses: A37-TREE-01, A37-TREE-03, A37-TREE-11, A37-TREE-14, A37-TREE-15, A37-TREE-21,
+    A37-TREE-23, A37-TREE-24, A37-TREE-25, A37-TREE-26, A37-TREE-29, A37-TREE-30, A37-TREE-31,
+    A37-TREE-33, A37-TREE-34, A37-TREE-36 (our choice), A37-TREE-37 (our choice), A37-TROUBLE-07,
     A37-TROUBLE-01, A37-TROUBLE-02, A37-TROUBLE-03, A37-TROUBLE-09, A37-TROUBLE-10,
     A37-TROUBLE-12, A37-TROUBLE-14, A37-TROUBLE-18, A37-TROUBLE-36 (our choice), A74-CONFIG-04,
     A37-DNS-12.

@@ -179,7 +179,7 @@ class PickFirst:
         if self._passing:
             return []
         if self._sticks:
-            return self._connect(tried)  # A62; A42-SUB-07 (A61)
+            return self._retry(tried)  # A62; A42-SUB-07 (A61)
         if self._state is not State.TRANSIENT_FAILURE:
             return []
         return self._report(State.IDLE, QueuePicker((Target(self._place),)))
@@ -245,8 +245,13 @@ class PickFirst:
         actions: Actions = [RequestReresolution(), *self._report_failure()]
         if self._sticks:
             for tried in self._tries.values():
-                actions += self._connect(tried) if tried.state is State.IDLE else []
+                actions += self._retry(tried) if tried.state is State.IDLE else []
         return actions
+
+    def _retry(self, tried: _Try) -> Actions:
+        """A62-RETRY-01: try an address again after all have failed."""
+        position = list(self._tries).index(tried.subchannel.address)
+        return self._connect(tried) if self._tools.rules.retries(position, len(self._tries)) else []
 
     def _connect(self, tried: _Try) -> Actions:
         """A62-RETRY-01: try an address."""

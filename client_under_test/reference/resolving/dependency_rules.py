@@ -34,7 +34,7 @@ def no_longer_needed(watched: AbstractSet[str], needed: AbstractSet[str]) -> Abs
 def cluster_as_known(_root: str, _name: str, cluster: Cluster | None) -> Cluster | None:
     """A37: the newest Cluster resource applies to each tree that contains it; None: wait.
 
-    Clauses: A74-CONFIG-03, A37-TREE-32, A37-TROUBLE-01, A37-TROUBLE-04.
+    Clauses: A74-CONFIG-03, A37-TREE-32, A37-TROUBLE-01, A37-TROUBLE-04, A88-DATA-02.
     """
     return cluster
 
@@ -42,8 +42,19 @@ def cluster_as_known(_root: str, _name: str, cluster: Cluster | None) -> Cluster
 def endpoints_as_known(
     _root: str, _leaf: Leaf, found: LeafEndpoints | None
 ) -> LeafEndpoints | None:
-    """A37: the newest endpoints of a leaf apply to each tree that contains it; None: wait."""
+    """A37: the newest endpoints of a leaf apply to each tree that contains it; None: wait.
+
+    Clauses: A74-CONFIG-02.
+    """
     return found
+
+
+def kept_for_requests(held: Collection[str]) -> Collection[str]:
+    """A74: watch a cluster until no request needs it, even if no route leads to it.
+
+    Clauses: A74-CONFIG-02.
+    """
+    return held
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +70,8 @@ class DependencyRules:
 
     may_be_used: Callable[[Collection[str]], bool] = each_by_itself
     """Takes the clusters of routes for which some resource is still missing."""
+    held: Callable[[Collection[str]], Collection[str]] = kept_for_requests
+    """Takes the clusters of requests in progress. Returns those that stay in use for them."""
     let_go: Callable[[AbstractSet[str], AbstractSet[str]], AbstractSet[str]] = no_longer_needed
     """Takes the watched and the needed names, of clusters or of EDS resources. Returns the names
     whose watches end."""

@@ -12,7 +12,7 @@ from client_under_test.reference.transport.dns import LookUp, addresses_of
 def services(leaf: Leaf) -> tuple[str, ...]:
     """A37: the EDS resources to request for a leaf; none for a LOGICAL_DNS cluster.
 
-    Clauses: A37-DNS-02.
+    Clauses: A37-DNS-02, A37-TREE-08, A37-TREE-09.
     """
     return () if leaf.dns_name else (leaf.resource_name,)
 

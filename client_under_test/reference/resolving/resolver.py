@@ -165,9 +165,9 @@ class XdsResolver:
             self._fail(Status.unavailable(f"no virtual host has the domain {self._name}"))
             return
         clusters = {cluster.name: None for route in host.routes for cluster in route.clusters}
-        for name in self._held:
-            clusters[name] = None
         rules = self._means.rules
+        for name in rules.held(self._held):
+            clusters[name] = None
         # Until all has come, the routes before are in force and need theirs.
         looked = self._trees.look_at({**clusters, **self._in_force})
         if not rules.may_be_used(looked.unfinished):

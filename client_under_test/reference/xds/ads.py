@@ -135,14 +135,10 @@ class Ads:
         outputs: list[Output] = []
         for kind, of_type in self._types.items():
             if self._stream_is_up and of_type.is_due:
-                outputs += self._request(kind, of_type)
+                outputs += self._send(kind, of_type, of_type.version, None)
             elif self._rules.time_runs(self._stream_is_up):
                 outputs += self._start_timers(kind, of_type)
         return outputs
-
-    def _request(self, kind: Kind, of_type: _Type, error: str | None = None) -> list[Output]:
-        version = of_type.version
-        return self._send(kind, of_type, version, error)
 
     def _send(self, kind: Kind, of_type: _Type, version: str, error: str | None) -> list[Output]:
         request = Request(
@@ -233,7 +229,7 @@ class Ads:
             complaint = self._rules.reason_of_nack(bad)[:_LONGEST_COMPLAINT]
             answer = self._rules.version_of_nack(of_type.version, version)
             outputs = self._send(kind, of_type, answer, complaint)
-            if self._rules.takes_nacks_back:
+            if self._rules.takes_nacks_back(kind.noun):
                 outputs += self._send(kind, of_type, version, None)
         else:
             of_type.version = version
@@ -256,7 +252,7 @@ class Ads:
         if name is None:
             return []
         wanted = of_type.wanted[name]
-        if isinstance(resource, Good):
+        if resource.value is not None:
             outcome: Outcome = resource.value
         elif _is_resource(wanted.outcome) and not self._rules.refusal_counts(
             kind.noun, self._features

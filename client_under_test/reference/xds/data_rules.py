@@ -20,7 +20,7 @@ TRANSIENT_SECONDS: Final = 30.0
 def those_with_a_name(features: Sequence[Any]) -> frozenset[str]:
     """A30: ignore any entry that is not understood, regardless of type.
 
-    Clauses: A53-DEL-05.
+    Clauses: A53-DEL-05, A88-DATA-04.
     """
     return frozenset(feature for feature in features if isinstance(feature, str))
 
@@ -45,6 +45,14 @@ def refusal_leaves_what_was(_noun: str, _features: Collection[str]) -> bool:
     A52-CUSTOM-09.
     """
     return False
+
+
+def nothing_of_it(_message: Any) -> Any:
+    """Use no part of an invalid resource.
+
+    Clauses: A37-TROUBLE-13, A37-TROUBLE-26, A52-CUSTOM-14.
+    """
+    return None
 
 
 def deletion_counts_as_a_data_error(features: Collection[str]) -> bool:
@@ -93,5 +101,7 @@ class DataErrorRules:
     deletion_counts: Callable[[Collection[str]], bool] = deletion_counts
     refusal_counts: Callable[[str, Collection[str]], bool] = refusal_leaves_what_was
     """Takes the short name of a message, such as Cluster, and the server's features."""
+    used_of_rejected: Callable[[Any], Any] = nothing_of_it
+    """Takes the message of an invalid resource, and returns a valid message to use, or None."""
     time_to_come: Callable[[Collection[str]], tuple[float, bool]] = time_to_come
     """Returns the seconds to wait, and whether the resource then counts as nonexistent."""

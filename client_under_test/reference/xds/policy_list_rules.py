@@ -39,7 +39,8 @@ def prefers_extension(cluster: Any) -> bool:
 def in_order(entries: Sequence[Any]) -> Sequence[Any]:
     """A52: all entries may have their turn, the first one first.
 
-    Clauses: A52-CHANGE-01, A52-LIST-01, A52-LIST-02, A52-LIST-03, A52-LIST-07, A52-LIST-08.
+    Clauses: A52-CHANGE-01, A52-LIST-01, A52-LIST-02, A52-LIST-03, A52-LIST-07, A52-LIST-08,
+    A52-RING-01.
     """
     return entries
 
@@ -60,7 +61,7 @@ def lacks(_field: str) -> bool:
     return True
 
 
-def error_ends_it(_type_url: str) -> bool:
+def error_ends_it(_type_url: str, _level: int) -> bool:
     """A52: a policy that is supported and cannot be converted ends the list, as an error.
 
     Clauses: A52-LIST-04, A52-LIST-05, A52-LIST-06.
@@ -181,8 +182,8 @@ class PolicyListRules(SupportedPolicyRules):
     """Takes an entry's typed_extension_config."""
     lack_is_an_error: Callable[[str], bool] = lacks
     """Takes the field that an entry lacks: typed_extension_config, or typed_config."""
-    error_ends_the_list: Callable[[str], bool] = error_ends_it
-    """Takes the type of the policy that could not be converted."""
+    error_ends_the_list: Callable[[str, int], bool] = error_ends_it
+    """Takes the type of the policy that could not be converted, and the level of its list."""
     list_is_too_deep: Callable[[int], bool] = list_is_too_deep
     """Takes the nesting level of a list; the Cluster's own list has level 1."""
     extension_function_is_accepted: Callable[[int], bool] = extension_function_is_accepted

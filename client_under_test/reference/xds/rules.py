@@ -65,6 +65,24 @@ def ring_sizes(config: Any) -> tuple[int, int]:
     )
 
 
+def never_taken_back(_noun: str) -> bool:
+    """A46: no ACK of the same response follows a NACK.
+
+    Clauses: A46-NACK-04, A46-NACK-08.
+    """
+    return False
+
+
+def weight_is_used(weight: int) -> bool:
+    """A28: a route uses a cluster only if its weight is above 0.
+
+    Our choice: a cluster of weight 0 gets no request, so the client does not subscribe to it.
+
+    Clauses: A28-SPLIT-02.
+    """
+    return weight > 0
+
+
 def supported_policy(lb_policy: int) -> str | None:
     """Name the policy of an enum's value; None for one that a Cluster may not ask for.
 
@@ -108,7 +126,7 @@ def endpoints_as_found(
     """Whatever is wrong with endpoints makes them bad ones.
 
     Clauses: A27-VALID-01, A27-VALID-02, A27-VALID-03, A27-VALID-04, A27-VALID-05, A27-VALID-06,
-    A27-VALID-07, A27-VALID-08, A27-VALID-09.
+    A27-VALID-07, A27-VALID-08, A27-VALID-09, A46-NACK-06.
     """
     return found
 
@@ -271,6 +289,8 @@ class XdsRules(
     ring_sizes: Callable[[Any], tuple[int, int]] = ring_sizes
     ring_defaults: tuple[int, int] = (DEFAULT_MINIMUM, DEFAULT_MAXIMUM)
     """A42-CONF-06, A42-CONF-07: defaults of gRPC's own ring_hash config, as in a TypedStruct."""
+    weight_is_used: Callable[[int], bool] = weight_is_used
+    """Takes the weight of a cluster in weighted_clusters."""
     supported_policy: Callable[[int], str | None] = supported_policy
     request_hash_header: Callable[[Any], str | None] = text_header
     """A76: reads the field of this name; earlier editions ignore it."""
@@ -293,8 +313,8 @@ class XdsRules(
     keeps_nonce: Callable[[bool], bool] = kept_with_the_stream
     """Takes whether resources of the type are still subscribed to."""
     version_of_nack: Callable[[str, str], str] = version_of_nack
-    takes_nacks_back: bool = False
-    """A46-NACK-04: whether an ACK of the same response follows a NACK."""
+    takes_nacks_back: Callable[[str], bool] = never_taken_back
+    """Takes the message of the resources in the response that the client NACKs."""
     reason_of_nack: Callable[[Sequence[str]], str] = reason_of_nack
     drop_may_lack: Callable[[str], bool] = drop_may_lack
     """Takes the field whose value is missing or unknown."""

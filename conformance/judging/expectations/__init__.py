@@ -47,13 +47,13 @@ from conformance.judging.expectations.finding import Finding, WrongKind
 from conformance.judging.expectations.load import DropProportions, DropsReported, LoadMatches
 from conformance.judging.expectations.load_streams import (
     FirstRequestHasNode,
-    IssuedReported,
     LoadStreamsKept,
     LoadStreamsStarted,
     NoEndpointLoad,
     OnlyTheseReported,
     ReportIntervals,
     RequestsInProgress,
+    RequestsReported,
 )
 from conformance.judging.expectations.name_lookups import NeverResolves, Resolves
 from conformance.judging.expectations.picks import Connects, ErrorNamesFirst, ErrorNamesOnly, Picks
@@ -130,7 +130,7 @@ Expectation = (
     | OnlyTheseReported
     | RequestsInProgress
     | NoEndpointLoad
-    | IssuedReported
+    | RequestsReported
     | MetricsReported
     | LoadStreamsKept
     | ReportIntervals
@@ -180,7 +180,6 @@ __all__ = [
     "Finding",
     "FirstRequestHasNode",
     "FirstUsablePriority",
-    "IssuedReported",
     "KeepsConnection",
     "LeafOrder",
     "LoadMatches",
@@ -207,6 +206,7 @@ __all__ = [
     "ReportIntervals",
     "RequestsAdmitted",
     "RequestsInProgress",
+    "RequestsReported",
     "Resolves",
     "SendsNewestNonce",
     "SeveralEndpoints",

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from conformance.judging.expectations.finding import (
-    BY_CHANCE,
+    BINOMIAL_BOUNDS,
     Finding,
     WrongKind,
     all_failed,
@@ -288,7 +288,7 @@ class Proportions(CallsCanBeLate, frozen=True, tag="shares"):
         counts = Counter(call.endpoint or "" for call in calls)
         inside = all(counts[where] in bound for where, bound in bounds.items())
         holds = inside and set(counts) <= {*bounds, *self.rest}
-        return Finding(holds, wanted, tally(calls), BY_CHANCE)
+        return Finding(holds, wanted, tally(calls), BINOMIAL_BOUNDS)
 
 
 class MinimumShare(CallsCanBeLate, frozen=True, tag="least_share"):
@@ -296,7 +296,7 @@ class MinimumShare(CallsCanBeLate, frozen=True, tag="least_share"):
 
     The bound is computed by ``statistics.interval``.
 
-    Clauses: A58-WRR-07.
+    Clauses: A58-LOAD-01, A58-WRR-07.
     """
 
     address: str
@@ -310,7 +310,7 @@ class MinimumShare(CallsCanBeLate, frozen=True, tag="least_share"):
         if trouble := trouble_of(calls):
             return Finding(holds=False, wanted=wanted, saw=trouble)
         count = sum(call.endpoint == self.address for call in calls)
-        return Finding(count >= least, wanted, tally(calls), "statistics.interval")
+        return Finding(count >= least, wanted, tally(calls), BINOMIAL_BOUNDS)
 
 
 class EqualShares(OutcomesCanBeLate, frozen=True, tag="evenly"):
@@ -386,7 +386,7 @@ class RandomOverRing(CallsCanBeLate, frozen=True, tag="spread"):
         wanted = "random hashes, so " + ", ".join(
             f"{address} ({bound.low} to {bound.high} calls)" for address, bound in bounds.items()
         )
-        oracle = f"each endpoint's entries on the ring, and {BY_CHANCE}"
+        oracle = f"each endpoint's entries on the ring, and {BINOMIAL_BOUNDS}"
         if trouble := trouble_of(calls):
             return Finding(holds=False, wanted=wanted, saw=trouble, oracle=oracle)
         counts = Counter(call.endpoint or "" for call in calls)

@@ -6,7 +6,7 @@ from collections import Counter
 from fractions import Fraction
 
 from conformance.judging.expectations.finding import (
-    BY_CHANCE,
+    BINOMIAL_BOUNDS,
     Finding,
     calls_of,
     counts_text,
@@ -50,7 +50,7 @@ class RequestsAdmitted(TimeDependent, frozen=True, tag="admits", kw_only=True):
             saw += f", the first that did not open being number {open_ones.index(False) + 1}"
         return Finding(
             open_ones == [number < room for number in range(len(calls))] and not counts[WAITING],
-            f"of {len(calls)} streams the first {room} to stay open, and no other",
+            _wanted(room, len(calls)),
             saw or "no stream",
             "the limits of the cluster's thresholds",
         )
@@ -58,6 +58,17 @@ class RequestsAdmitted(TimeDependent, frozen=True, tag="admits", kw_only=True):
     def is_timing_sensitive(self, seen: Observation, _before: Ring | None = None) -> bool:
         """Return whether an update or the end of a stream may be late; no count can be."""
         return is_overdue(seen) or any(call.status == WAITING for call in all_calls(seen))
+
+
+def _wanted(room: int, count: int) -> str:
+    streams = "1 stream" if count == 1 else f"{count} streams"
+    if room == count:
+        return f"{streams} to stay open"
+    return (
+        f"the first {room} of {streams} to stay open, and no other"
+        if room
+        else (f"{streams} to be refused at the limit")
+    )
 
 
 DRAWN = 8
@@ -92,5 +103,5 @@ class DropRate(TimeIndependent, frozen=True, tag="loses_share", kw_only=True):
             + (f"more than {bounds.high}" if self.more else f"{bounds.low} to {bounds.high}")
             + " to end UNAVAILABLE, and the others OK",
             statuses_text(calls),
-            BY_CHANCE,
+            BINOMIAL_BOUNDS,
         )

@@ -34,8 +34,8 @@ class AttemptCount(TimeDependent, frozen=True, tag="tried", kw_only=True):
     """Each of these endpoints sees a number of attempts within bounds, and the others see none.
 
     Clauses: A42-PICK-01, A42-PRO-01, A42-PRO-06, A42-PRO-07, A42-PRO-09, A42-PRO-10, A42-PRO-11,
-    A37-FAILOVER-11, A37-TREE-13, A42-SUB-02, A42-SUB-03, A42-SUB-07, A42-SUB-13, A42-SUB-14,
-    A61-PRO-02, A61-PRO-03, A76-REQ-06, A27-PRIO-11.
+    A37-FAILOVER-06, A37-FAILOVER-11, A37-TREE-13, A42-SUB-02, A42-SUB-03, A42-SUB-07, A42-SUB-13,
+    A42-SUB-14, A61-PRO-02, A61-PRO-03, A76-REQ-06, A27-PRIO-11.
     """
 
     least: dict[str, int] = msgspec.field(default_factory=dict)

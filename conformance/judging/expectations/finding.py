@@ -29,7 +29,7 @@ class Finding(msgspec.Struct, frozen=True):
     """The share of observations that differ from what was expected; None if not counted."""
 
 
-BY_CHANCE: Final = "binomial bounds that a conforming client misses at most once in a million"
+BINOMIAL_BOUNDS: Final = "binomial bounds that a conforming client misses at most once in a million"
 """What the bounds of a random share are computed from."""
 
 

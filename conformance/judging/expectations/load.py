@@ -8,7 +8,7 @@ from fractions import Fraction
 import msgspec
 
 from conformance.judging.expectations.circuit_breaking import DRAWN
-from conformance.judging.expectations.finding import BY_CHANCE, Finding, WrongKind
+from conformance.judging.expectations.finding import BINOMIAL_BOUNDS, Finding, WrongKind
 from conformance.judging.expectations.timing_sensitivity import Ring, TimeDependent
 from conformance.judging.observations import Loads, Observation
 from conformance.spec.oracles import statistics
@@ -151,7 +151,7 @@ class DropProportions(TimeDependent, frozen=True, tag="drops_by_share", kw_only=
             and all(counts.get(name, 0) in bound for name, bound in bounds.items()),
             f"reports of {seen.lost} drops: {listed}",
             _by_cluster({self.cluster: counts}),
-            BY_CHANCE,
+            BINOMIAL_BOUNDS,
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Literal
 
 from conformance.judging.expectations.finding import Finding, WrongKind
 from conformance.judging.expectations.timing_sensitivity import TimeDependent, TimeIndependent
@@ -149,30 +150,33 @@ class NoEndpointLoad(TimeIndependent, frozen=True, tag="tells_no_endpoints"):
         return Finding(bool(rows) and not endpoints, "reports of localities alone", saw)
 
 
-class IssuedReported(TimeDependent, frozen=True, tag="tells_issued"):
-    """The issued requests of each cluster, summed over all reports, are within bounds.
+class RequestsReported(TimeDependent, frozen=True, tag="tells_issued"):
+    """The requests of each cluster, summed over all reports, are within bounds.
 
     Clauses: A27-LRS-06, A27-LRS-13, A27-LRS-20.
     """
 
     bounds: dict[str, tuple[int, int]]
     """The least and the most, by cluster."""
+    counted: Literal["issued", "finished"] = "issued"
+    """Which requests are counted. No report of grpc-go before 1.66 has issued ones."""
 
     def finding(self, seen: Observation) -> Finding:
         """Weigh loads."""
         if not isinstance(seen, Loads):
             raise WrongKind(f"loads are expected here, not {type(seen).__name__}")
-        issued = dict.fromkeys(self.bounds, 0)
+        counts, is_issued = dict.fromkeys(self.bounds, 0), self.counted == "issued"
         for report in seen.reported:
-            if report.place.cluster in issued:
-                issued[report.place.cluster] += report.load.issued
-        holds = all(least <= issued[name] <= most for name, (least, most) in self.bounds.items())
+            load, name = report.load, report.place.cluster
+            if name in counts:
+                counts[name] += load.issued if is_issued else load.succeeded + load.errors
+        holds = all(least <= counts[name] <= most for name, (least, most) in self.bounds.items())
         wanted = ", ".join(
             f"{least if least == most else f'{least} to {most}'} requests to {name}"
             for name, (least, most) in self.bounds.items()
         )
-        saw = ", ".join(f"{count} to {name}" for name, count in issued.items())
-        return Finding(holds, f"reports of {wanted} issued", f"{saw} issued")
+        saw = ", ".join(f"{count} to {name}" for name, count in counts.items())
+        return Finding(holds, f"reports of {wanted} {self.counted}", f"{saw} {self.counted}")
 
 
 def _load_reports(seen: Observation) -> LoadReports:

@@ -9,13 +9,18 @@ from typing import Final, get_args
 
 from conformance.judging.call_patterns import Hashing, MappedCall, rule_of, trait_of
 from conformance.judging.expectations.finding import (
-    BY_CHANCE,
+    BINOMIAL_BOUNDS,
     Finding,
     WrongKind,
     calls_of,
     counts_text,
-    headers_of,
     trouble_of,
+)
+from conformance.judging.expectations.ring_descriptions import (
+    WEIGHTS,
+    described,
+    met_twice,
+    named,
 )
 from conformance.judging.expectations.timing_sensitivity import (
     Ring,
@@ -30,14 +35,12 @@ from conformance.spec.oracles.census import bounds_of, census
 from conformance.spec.oracles.distinguishing import Way
 from conformance.spec.oracles.request_hash import (
     HashPolicy,
-    HeaderPolicy,
     Metadata,
     TerminalReading,
-    header_values,
     request_hash,
-    rewrite,
 )
 from conformance.spec.oracles.ring.building import build_for, fit, fits_otherwise
+from conformance.spec.oracles.ring.search import Ring as BuiltRing
 from conformance.spec.oracles.ring.sizes import RingConfig, Sizing, dealings, entry_counts
 from conformance.spec.oracles.ring.variants import CANDIDATES, Candidate
 from conformance.spec.oracles.ring.weights import RingLocality, WeightReading, weights
@@ -221,13 +224,12 @@ class MatchesRing(TimeDependent, frozen=True, tag="maps_like", kw_only=True):
         if not candidates:
             lines.append("no known way of building the ring is allowed here")
             return ". ".join(filter(None, lines)), 1.0
-        candidate, pattern = self._pattern(calls, observed, candidates)
-        mapped = self._mapped(calls, observed, candidate)
+        candidate, mapped, pattern = self._pattern(calls, observed, candidates)
         wrong = [call for call in mapped if not call.is_right]
         first = wrong[0]
         lines.append(
             f"{len(wrong)} of {len(mapped)} calls went elsewhere: "
-            f"{_described(first, self.policies)} reached {first.observed} instead of "
+            f"{described(first, self.policies)} reached {first.observed} instead of "
             f"{first.expected}"
         )
         notes = [f"{PATTERN}{pattern}" if pattern else ""]
@@ -236,7 +238,7 @@ class MatchesRing(TimeDependent, frozen=True, tag="maps_like", kw_only=True):
                 f"{CLOSEST} ({len(mapped) - len(wrong)} of {len(mapped)} calls fit): "
                 f"{named(candidate)}"
             )
-        notes.append(_met_twice(mapped, self.policies))
+        notes.append(met_twice(mapped, self.policies))
         text = ". ".join(filter(None, lines))
         return "\n".join(filter(None, (text, *notes))), len(wrong) / len(mapped)
 
@@ -245,40 +247,31 @@ class MatchesRing(TimeDependent, frozen=True, tag="maps_like", kw_only=True):
         calls: tuple[Call, ...],
         observed: tuple[tuple[int, str], ...],
         candidates: tuple[Candidate, ...],
-    ) -> tuple[Candidate, str]:
-        """Return the ring to compare with, and what the wrong calls have in common, if anything.
+    ) -> tuple[Candidate, tuple[MappedCall, ...], str]:
+        """Return the ring to compare with, the calls on it, and what the wrong calls share, if any.
 
         It is the ring by which a known wrong rule explains all calls; else the first one, unless
         another ring explains far more calls.
         """
         hashing = Hashing(policies=self.policies, terminal=self.terminal)
-        rings: dict[tuple[str, ...], Candidate] = {}
+        tried: dict[tuple[MappedCall, ...], Candidate] = {}
         for candidate in candidates:
             ring = build_for(self.localities, self.config, candidate)
-            mapped = self._mapped(calls, observed, candidate)
-            if rings.setdefault(tuple(call.expected for call in mapped), candidate) != candidate:
-                continue
+            mapped = self._mapped(calls, observed, ring)
+            if tried.setdefault(mapped, candidate) != candidate:
+                continue  # another way of building the ring that maps these calls alike
             rule = "" if self.failed else rule_of(mapped, ring, hashing, rings=len(candidates))
             if rule:
-                return candidate, rule
-        wrong = {
-            candidate: sum(pick != where for pick, (_, where) in zip(picks, observed, strict=True))
-            for picks, candidate in rings.items()
-        }
-        nearest = min(wrong, key=wrong.__getitem__)
-        if wrong[candidates[0]] < FAR_MORE * wrong[nearest]:
-            nearest = candidates[0]
-        ring = build_for(self.localities, self.config, nearest)
-        mapped = self._mapped(calls, observed, nearest)
-        return nearest, trait_of(mapped, ring, hashing, self.failed)
+                return candidate, mapped, rule
+        by_first, nearest = next(iter(tried)), min(tried, key=_count_wrong)
+        if _count_wrong(by_first) < FAR_MORE * _count_wrong(nearest):
+            nearest = by_first
+        ring = build_for(self.localities, self.config, tried[nearest])
+        return tried[nearest], nearest, trait_of(nearest, ring, hashing, self.failed)
 
     def _mapped(
-        self,
-        calls: tuple[Call, ...],
-        observed: tuple[tuple[int, str], ...],
-        candidate: Candidate,
+        self, calls: tuple[Call, ...], observed: tuple[tuple[int, str], ...], ring: BuiltRing
     ) -> tuple[MappedCall, ...]:
-        ring = build_for(self.localities, self.config, candidate)
         return tuple(
             MappedCall(
                 call=call, hash=value, expected=ring.pick(value, self.failed), observed=where
@@ -303,7 +296,7 @@ class MatchesRing(TimeDependent, frozen=True, tag="maps_like", kw_only=True):
             MappedCall(call=call, hash=value, expected=where, observed=where)
             for call, (value, where) in zip(calls, observed, strict=True)
         )
-        if saw := _met_twice(placed, self.policies):
+        if saw := met_twice(placed, self.policies):
             return Finding(holds=False, wanted=wanted, saw=saw)
         taken = census(observed)
         if taken.values < FEWEST_FOR_CENSUS or self.failed:
@@ -319,7 +312,7 @@ class MatchesRing(TimeDependent, frozen=True, tag="maps_like", kw_only=True):
             f"{changes.high} changes, and "
             + ", ".join(f"{at} ({it.low} to {it.high} hash values)" for at, it in met.items()),
             f"{taken.changes} changes among {taken.values} hashes in order; {shares}",
-            f"the arcs of a ring as A42 says, and {BY_CHANCE}",
+            f"the arcs of a ring as A42 says, and {BINOMIAL_BOUNDS}",
         )
 
     def _dealt(self) -> tuple[dict[str, int], ...]:
@@ -339,31 +332,9 @@ FAR_MORE: Final = 2
 """A ring is called the nearest only if the first ring leaves this many times as many calls wrong:
 every ring explains some wrong hashes by chance."""
 
-MET_TWICE: Final = "calls with one expected hash reached two endpoints"
 
-
-def _met_twice(mapped: Iterable[MappedCall], policies: tuple[HashPolicy, ...]) -> str:
-    """Describe calls of one hash at two endpoints, which no ring allows; empty if there are none.
-
-    Calls with equal metadata come first: the client picks by more than the hash.
-    """
-    by_hash: dict[int, list[MappedCall]] = {}
-    for call in mapped:
-        by_hash.setdefault(call.hash, []).append(call)
-    pairs = [
-        (first, other)
-        for first, *others in by_hash.values()
-        for other in others
-        if first.observed != other.observed
-    ]
-    equal = [(first, other) for first, other in pairs if first.call.metadata == other.call.metadata]
-    for first, other in (*equal, *pairs):
-        same = ", although their headers are equal" if equal else ""
-        return (
-            f"{MET_TWICE}: {_described(first, policies)} reached {first.observed}, "
-            f"{_described(other, policies)} reached {other.observed}{same}"
-        )
-    return ""
+def _count_wrong(mapped: Iterable[MappedCall]) -> int:
+    return sum(not call.is_right for call in mapped)
 
 
 def _habit(observed: Sequence[tuple[int, str]]) -> str:
@@ -385,60 +356,6 @@ def _habit(observed: Sequence[tuple[int, str]]) -> str:
     if in_turn and len(hashes) == len(places):
         return f"calls in turn, whatever their hash ({', '.join(turn)}, and again)"
     return ""
-
-
-def _described(mapped: MappedCall, policies: Iterable[HashPolicy]) -> str:
-    """Name a call, with what it sent and the hash that the ring expects."""
-    rewritten = _rewritten(mapped.call, policies)
-    return (
-        f"{mapped.call.id} ({headers_of(mapped.call)}{rewritten}, expected hash "
-        f"{mapped.hash:#018x})"
-    )
-
-
-def _rewritten(call: Call, policies: Iterable[HashPolicy]) -> str:
-    """Describe the rewritten header values that the client must hash."""
-    pairs = (
-        (value, rewrite(value, policy.regex, policy.substitution))
-        for policy in policies
-        if isinstance(policy, HeaderPolicy) and policy.regex is not None
-        for value in header_values(call.metadata, policy.name, policy.several)
-    )
-    return "".join(
-        f", must be rewritten to '{rewritten}'" for value, rewritten in pairs if value != rewritten
-    )
-
-
-def named(candidate: Candidate, order: str = "") -> str:
-    """Describe a way of building the ring."""
-    variant = candidate.variant
-    return (
-        f"entry keys {variant.key_format}; fractional entry counts rounded "
-        f"{order or ORDERS[variant.allotment]}; {SEARCHES[variant.search]}; "
-        f"{SIZES[variant.sizing]}; {WEIGHTS[candidate.weights]}"
-    )
-
-
-ORDERS: Final[dict[str, str]] = {
-    "list": "in the order of the list",
-    "localities": "in the order of the names of localities",
-    "keys": "in the order of the keys",
-    "buckets": "in the order of a Java hash table",
-}
-SEARCHES: Final[dict[str, str]] = {
-    "wrap": "a hash beyond the last entry goes to the first",
-    "signed": "hashes compare as signed numbers and beyond the last entry go to the last",
-    "clamp": "a hash beyond the last entry goes to the last",
-}
-SIZES: Final[dict[str, str]] = {
-    "at least": "the ring has at least the minimum size",
-    "above": "the ring has more than the minimum size",
-}
-WEIGHTS: Final[dict[str, str]] = {
-    "raw": "weights multiplied (A42)",
-    "A113": "weights as fixed-point shares (A113)",
-    "envoy": "weights as floating-point shares (Envoy)",
-}
 
 
 def _observed(

@@ -19,7 +19,7 @@ class SubscribesTo(TimeDependent, frozen=True, tag="asks_for", kw_only=True):
     What that is, is computed by ``cluster_tree.tree``.
 
     Clauses: A27-CDS-05, A27-CDS-06, A27-CDS-08, A37-TREE-07, A37-TREE-08, A37-TREE-09, A37-TREE-25,
-    A37-TREE-27, A37-DNS-02, A74-CONFIG-02.
+    A37-TREE-27, A37-DNS-02, A74-CONFIG-02, A28-SPLIT-02.
     """
 
     kind: Literal["CLUSTER", "ENDPOINTS"]

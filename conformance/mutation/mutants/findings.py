@@ -22,6 +22,15 @@ def overlooking(field: str, words: str = "") -> Weigh:
     return weigh
 
 
+def overlooking_in(place: str, words: str) -> Weigh:
+    """Ignore findings of these words anywhere below a part of the path."""
+
+    def weigh(_message: Any, found: Sequence[Finding]) -> Sequence[Finding]:
+        return [finding for finding in found if place not in finding[0] or words not in finding[1]]
+
+    return weigh
+
+
 def overlooking_below(message: str) -> Weigh:
     """Ignore findings within a field, except for missing fields."""
 

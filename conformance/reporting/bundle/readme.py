@@ -102,7 +102,9 @@ def _failure(decision: Decision, case: Case, catalogue: Catalogue) -> Iterator[s
     clause = catalogue[decision.clause]
     edition = decision.edition or clause.editions[0]
     text = catalogue.editions.link(edition)
-    where = f"[gRFC {clause.document}]({text})" if text else f"gRFC {clause.document}"
+    name = f"gRFC {clause.document}"
+    name += f", edition {edition}" if edition != clause.document else ""
+    where = f"[{name}]({text})" if text else name
     yield from ("", f"## {escaped(clause.title)} ({decision.clause})", "")
     yield (
         f"**Rule** ({where}, section “{clause.section}”, {clause.strength.value}; summarized): "

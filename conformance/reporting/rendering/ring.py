@@ -9,7 +9,7 @@ import msgspec
 
 from conformance.judging.expectations import MatchesRing
 from conformance.judging.expectations.finding import headers_of
-from conformance.judging.expectations.ring_mapping import named
+from conformance.judging.expectations.ring_descriptions import named
 from conformance.judging.observations import Call, Calls, Observation
 from conformance.spec.oracles.request_hash import request_hash
 from conformance.spec.oracles.ring.building import build_for

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -47,6 +48,10 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     clause: Clause
     words: Compared
     drawn: Drawn
+    number: int = 1
+    """Its position among the checks of its clause in the scenario, from 1."""
+    count: int = 1
+    """How many checks its clause has."""
 
     @property
     def text(self) -> str:
@@ -146,8 +151,10 @@ def scene_of(folder: Folder, decisions: tuple[Decision, ...], catalogue: Catalog
     record = folder.record
     judged = tuple(checked(decisions, record.checks))
     shown = []
+    counts, numbers = Counter(decision.clause for decision, _ in judged), Counter[str]()
     for decision, check in judged:
         clause = catalogue[decision.clause]
+        numbers[clause.id] += 1
         shown.append(
             Shown(
                 decision=decision,
@@ -156,6 +163,8 @@ def scene_of(folder: Folder, decisions: tuple[Decision, ...], catalogue: Catalog
                     decision.wanted, decision.saw, is_alike=decision.verdict is Verdict.PASS
                 ),
                 drawn=_drawn(check, clause, record.client) if check else Drawn(),
+                number=numbers[clause.id],
+                count=counts[clause.id],
             )
         )
     return Scene(

@@ -16,7 +16,7 @@ from conformance.judging.expectations import (
     RandomOverRing,
 )
 from conformance.judging.expectations.circuit_breaking import DRAWN
-from conformance.judging.expectations.finding import BY_CHANCE
+from conformance.judging.expectations.finding import BINOMIAL_BOUNDS
 from conformance.judging.observations import Calls, Loads, Observation
 from conformance.spec.oracles import statistics
 from conformance.spec.oracles.census import met_intervals
@@ -56,11 +56,11 @@ def shares_picture(expected: Expectation, seen: Observation) -> SharesPicture | 
         case Proportions(), Calls():
             exact = {where: Fraction(*share) for where, share in expected.shares.items()}
             bounds = statistics.intervals(len(seen), exact)
-            return _at_endpoints(seen, bounds, BY_CHANCE)
+            return _at_endpoints(seen, bounds, BINOMIAL_BOUNDS)
         case RandomOverRing(), Calls():
             entries = entry_counts(weights(expected.localities, "raw"), expected.config)
             bounds = met_intervals(entries, len(seen))
-            return _at_endpoints(seen, bounds, BY_CHANCE)
+            return _at_endpoints(seen, bounds, BINOMIAL_BOUNDS)
         case EqualShares(), Calls():
             low, rest = divmod(len(seen), max(1, len(expected.addresses)))
             level = Interval(low, low + bool(rest))
@@ -75,7 +75,7 @@ def shares_picture(expected: Expectation, seen: Observation) -> SharesPicture | 
             counts = {drop.cluster: drop.counts() for drop in seen.dropped}.get(
                 expected.cluster, {}
             )
-            return _picture("drops", seen.lost, Counter(counts), bounds, BY_CHANCE)
+            return _picture("drops", seen.lost, Counter(counts), bounds, BINOMIAL_BOUNDS)
         case _:
             return None
 
@@ -108,4 +108,4 @@ def _lost(expected: DropRate, seen: Calls) -> SharesPicture:
         "UNAVAILABLE": bound,
         "OK": Interval(len(seen) - bound.high, len(seen) - bound.low),
     }
-    return _picture("calls", len(seen), counts, bounds, BY_CHANCE)
+    return _picture("calls", len(seen), counts, bounds, BINOMIAL_BOUNDS)

@@ -65,7 +65,8 @@ def lines(scene: Scene, width: int) -> Iterator[Line]:
 def _decision(entry: Shown, width: int) -> Iterator[Line]:
     said = entry.decision
     why = f" ({said.reason.value})" if said.reason else ""
-    head = f"{said.verdict.value.upper()}{why}  {entry.clause.id}  {entry.clause.title}"
+    which = f"  (check {entry.number} of {entry.count})" if entry.count > 1 else ""
+    head = f"{said.verdict.value.upper()}{why}  {entry.clause.id}  {entry.clause.title}{which}"
     yield head, COLOURS[said.verdict]
     if said.verdict not in BAD:
         return

@@ -21,7 +21,7 @@ from conformance.runner.known_causes import KnownCauses, waits_to_the_end
 from conformance.runner.plugin.items import CATALOGUE, SETTINGS, subject_of
 from conformance.spec.catalogue import edition_for
 from conformance.world import World
-from conformance.world.control import NEVER, EarlyEnd
+from conformance.world.references import NEVER, EarlyEnd
 from conformance.xds_config.references import NO_LOAD_STREAM, Ignored
 
 IN_VAIN: Final = (CauseIsKnown, NoAckOrNack, PreconditionTimeout, WrongOutcome)
@@ -72,10 +72,10 @@ def learn(
     if subject_of(item).label or made.clock.lateness.worst > timing.LATE:
         return ()
     now, scenario = time.monotonic(), scenario_id(item)
-    for cause in made.control.followed(before=now - timing.KNOWN_CAUSE):
+    for cause in made.control.references.followed(before=now - timing.KNOWN_CAUSE):
         known.refute(cause, scenario)
     found: list[Cause] = []
-    if not (everything := made.control.ignored()):
+    if not (everything := made.control.references.ignored()):
         return ()
     seen = _Outcomes(made)
     for ignored in everything:
@@ -92,9 +92,10 @@ class _Outcomes:
 
     def __init__(self, made: World) -> None:
         spans = made.calls.spans()
-        self._changed = made.control.changed_clusters()
+        self._changed = made.control.references.changed_clusters()
+        targets = made.control.references.targets
         self._calls = tuple(
-            (spans[call.id][0], call.status, made.control.targets(call.path, call.metadata))
+            (spans[call.id][0], call.status, targets(call.path, call.metadata))
             for call in (*made.calls.made, *made.calls.unsettled())
             if call.id in spans
         )

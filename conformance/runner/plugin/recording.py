@@ -174,6 +174,7 @@ def record_of(item: pytest.Item, *, also: tuple[str, ...] = (), **more: Any) -> 
     record = Record(
         scenario=scenario,
         clauses=(*declaration_of(item).clauses, *also),
+        also=also,
         untimed=untimed(item),
         unasked=unasked(item),
         client=subject.judged,

@@ -140,7 +140,7 @@ def no_message(assignment: Any) -> RawResource:
 BEFORE, BEHIND = ("bad", "good"), ("good", "bad")
 
 
-@scenario("A46-NACK-02")
+@scenario("A46-NACK-02", "A46-NACK-06", "A46-NACK-08")
 @pytest.mark.parametrize(
     ("names", "spoilt"),
     [
@@ -155,7 +155,7 @@ async def test_endpoints(
 ) -> None:
     """If the client NACKs a response, it uses the valid endpoints resources in it.
 
-    The valid resource comes before or after the invalid one.
+    The valid resource comes before or after the invalid one. The next response repairs that.
     """
     members = await world.endpoints(4)
     before, after = (
@@ -166,10 +166,18 @@ async def test_endpoints(
     )
     await world.serve(before)
     await world.require_served([{CLUSTER_HEADER: name} for name in names])
-    sent = {name: after.get_cluster(name).endpoints() for name in names}
-    sent["bad"] = spoilt(sent["bad"])
+    good = {name: after.get_cluster(name).endpoints() for name in names}
+    sent = {**good, "bad": spoilt(after.get_cluster("bad").endpoints())}
     answer = await world.control.offer(Kind.ENDPOINTS, *sent.values())
     await world.check("A46-NACK-02", answer, AckedOrNacked(acked=False))
+    for expectation in (AckedOrNacked(acked=False), NackHasDetail()):
+        await world.check("A46-NACK-08", answer, expectation)
     expected = leads(after, "good")
     calls = await world.eventually(expected, partial(calls_to, world, "good"))
     await world.check("A46-NACK-02", calls, expected)
+    await world.check("A46-NACK-08", world.control.last_word(answer), AckedOrNacked(acked=False))
+    mended = await world.control.offer(Kind.ENDPOINTS, *good.values())
+    await world.check("A46-NACK-06", mended, AckedOrNacked(acked=True))
+    expected = leads(after, "bad")
+    calls = await world.eventually(expected, partial(calls_to, world, "bad"))
+    await world.check("A46-NACK-06", calls, expected)

@@ -17,6 +17,7 @@ from conformance.scenarios.helpers.aggregates import (
     deploy,
     each_position,
     errors_and_waits,
+    lose_before_x,
     require_rejected,
 )
 from conformance.world import World
@@ -49,8 +50,9 @@ AT_ONCE = Duration(most=timing.FAR_FROM_FAILOVER, allowance=timing.BELIEVED)
 async def test_without_endpoints(world: World, clause: str, trouble: ClusterChange) -> None:
     """The client leaves a leaf without usable endpoints at once, and uses the next leaf.
 
-    First x has no usable endpoint, then b as well, then every leaf, and at the end all leaves have
-    endpoints again. The leaf x has four priorities with an endpoint each.
+    First x has no usable endpoint, then b as well, then every leaf. Then x alone has none, and the
+    leaves before x fail. At the end all leaves have endpoints again. The leaf x has four priorities
+    with an endpoint each.
     """
     planted = await deploy(
         world,
@@ -78,8 +80,11 @@ async def test_without_endpoints(world: World, clause: str, trouble: ClusterChan
         await check_each(world, "A37-TROUBLE-27", served)
         calls = await calls_to(world, UNAFFECTED_ROOT)
         await world.check("A37-TROUBLE-35", calls, at_the_first(served, UNAFFECTED_ROOT))
+    failed = await lose_before_x(world, planted)
+    await world.serve(begun)
+    await check_each(world, clause, begun, "middle-m", failed=failed)
     await world.serve(well)
-    await check_each(world, "A37-TROUBLE-32", well)
+    await check_each(world, "A37-TROUBLE-32", well, failed=failed)
 
 
 @scenario("A37-TROUBLE-33", "A37-TROUBLE-34", needs=("watch", "wait_for_ready"))

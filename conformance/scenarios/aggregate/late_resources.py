@@ -1,12 +1,16 @@
 """A37: clusters and endpoints that come late, while requests wait for them."""
 
+from functools import partial
+
 import pytest
+from msgspec.structs import replace
 
 from conformance import timing
 from conformance.judging.declaration import scenario
 from conformance.judging.expectations import EndsWith, Expectation, NoAttempts
 from conformance.scenarios.helpers.aggregates import (
     POSITIONS,
+    Shape,
     calls_to,
     deploy,
     require_subscribed,
@@ -18,6 +22,7 @@ from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.routes import CLUSTER_HEADER
 from conformance.xds_config.trees import at_the_first, subscriptions_of
 from fake_control_plane import Kind
+from test_servers import Hold, Serve
 
 WAITS = EndsWith("DEADLINE_EXCEEDED")
 
@@ -30,14 +35,21 @@ async def held_back(world: World, kind: Kind, lacks: XdsConfig, *roots: str) -> 
     return waiting
 
 
+SHAPES: dict[str, Shape] = {
+    **{where: {"m": made} for where, made in POSITIONS.items()},
+    "nested": {"m": "b n", "n": "c x"},
+}
+"""Trees with the leaf x at each position."""
+
+
 @scenario("A37-TROUBLE-04", seconds=1)
-@pytest.mark.parametrize("made", POSITIONS.values(), ids=POSITIONS)
-async def test_clusters(world: World, made: str) -> None:
+@pytest.mark.parametrize("made", SHAPES.values(), ids=SHAPES)
+async def test_clusters(world: World, made: Shape) -> None:
     """While a cluster of the tree may still come, requests wait.
 
     There is no other tree, because by A74 all routes wait for the missing cluster.
     """
-    planted = await deploy(world, {"m": made})
+    planted = await deploy(world, made)
     lacks = without_resources(planted.served, Kind.CLUSTER, "x")
     (waiting,) = await held_back(world, Kind.CLUSTER, lacks, "m")
     calls = await calls_to(world, "m", deadline=timing.SEVERAL_MOMENTS)
@@ -80,15 +92,16 @@ async def test_endpoints_of_the_last_leaf(world: World) -> None:
 
 
 @scenario("A74-CONFIG-01", seconds=1)
-async def test_endpoints_of_another_route(world: World) -> None:
+@pytest.mark.parametrize("kind", [Kind.CLUSTER, Kind.ENDPOINTS], ids=lambda kind: kind.value)
+async def test_another_route(world: World, kind: Kind) -> None:
     """No request of the channel is sent until all resources that the routes need came.
 
-    Only one of the two routes has its endpoints.
+    Only one of the two routes has its Cluster, or its endpoints.
     """
     planted = await deploy(world, direct=("b", "x"))
-    lacks = without_resources(planted.served, Kind.ENDPOINTS, "x")
+    lacks = without_resources(planted.served, kind, "x")
     roots = ("b", "x")
-    waiting = await held_back(world, Kind.ENDPOINTS, lacks, *roots)
+    waiting = await held_back(world, kind, lacks, *roots)
     headers = [{CLUSTER_HEADER: root} for root in roots]
     calls = await world.call(headers, deadline=timing.SEVERAL_MOMENTS)
     await world.check("A74-CONFIG-01", calls, WAITS)
@@ -101,19 +114,22 @@ async def test_endpoints_of_another_route(world: World) -> None:
 async def test_routes_to_late_clusters(world: World) -> None:
     """The client does not use routes to a new cluster before its resources came.
 
-    An update leads the route of b to an aggregate; the endpoints of one of its leaves are late.
+    An update leads the route of b to an aggregate. One of its leaves is late: first its Cluster,
+    then its endpoints. The leaves before and after it are complete.
     """
-    planted = await deploy(world, {"m": "x c"}, direct=("b",))
+    planted = await deploy(world, {"m": "c x d"}, direct=("b",))
     way = [{CLUSTER_HEADER: "b"}] * 3
-    lacks = without_resources(planted.served, Kind.ENDPOINTS, "x")
-    before = with_route(lacks, "b", "b")
+    later = without_resources(planted.served, Kind.ENDPOINTS, "x")
+    first = without_resources(later, Kind.CLUSTER, "x")
+    before = with_route(first, "b", "b")
     await world.serve(before)
     at_b = at_the_first(before, "b")
     await world.check("A74-CONFIG-02", await world.call(way), at_b)
-    await world.serve(with_route(lacks, "b", "m"))
-    for _ in range(5):
-        await world.check("A74-CONFIG-02", await world.call(way), at_b)
-        await world.attempts.quiet_from_now(why="a resource of the new cluster has not come")
+    for lacks in (first, later):
+        await world.serve(with_route(lacks, "b", "m"))
+        for _ in range(3):
+            await world.check("A74-CONFIG-02", await world.call(way), at_b)
+            await world.attempts.quiet_from_now(why="a resource of the new cluster has not come")
     after = with_route(planted.served, "b", "m")
     await world.serve(after)
     at_m = at_the_first(after, "m")
@@ -121,3 +137,28 @@ async def test_routes_to_late_clusters(world: World) -> None:
     await world.check("A74-CONFIG-02", calls, at_m)
     for wanted in (subscriptions_of(after, "CLUSTER"), subscriptions_of(after, "ENDPOINTS")):
         await world.check("A74-CONFIG-02", await world.control.asked_until(wanted), wanted)
+
+
+@scenario("A74-CONFIG-02")
+async def test_request_to_the_old_cluster(world: World) -> None:
+    """While a request waits at the old cluster, the client watches that cluster.
+
+    The connection of b is held when an update leads the route of b to another cluster.
+    """
+    planted = await deploy(world, direct=("b", "c"), modes={"b": [Hold()]})
+    before, after = (with_route(planted.served, "b", to) for to in ("b", "c"))
+    way, (held,) = [{CLUSTER_HEADER: "b"}] * 3, planted.members["b"]
+    await world.serve(before)
+    waiting = await world.start(way)
+    await world.attempts.require_one(held, why="requests came")
+    await world.serve(after)
+    at_c, make_calls = at_the_first(after, "c"), partial(world.call, way, deadline=timing.HELD)
+    await world.check("A74-CONFIG-02", await world.eventually(at_c, make_calls), at_c)
+    await world.attempts.quiet_from_now(why="requests wait at the old cluster")
+    both = subscriptions_of(replace(after, routes=(*before.routes, *after.routes)), "CLUSTER")
+    await world.check("A74-CONFIG-02", await world.control.asked_until(both), both)
+    await held.set_mode(Serve())
+    at_b = at_the_first(before, "b")
+    await world.check("A74-CONFIG-02", await waiting.over(), at_b)
+    wanted = subscriptions_of(after, "CLUSTER")
+    await world.check("A74-CONFIG-02", await world.control.asked_until(wanted), wanted)

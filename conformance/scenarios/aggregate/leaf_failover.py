@@ -8,6 +8,7 @@ from conformance import timing
 from conformance.judging.declaration import scenario
 from conformance.judging.expectations import (
     AllServedBy,
+    AttemptCount,
     Duration,
     EndsWith,
     Expectation,
@@ -20,7 +21,7 @@ from conformance.world import World
 from conformance.xds_config.broken import with_clusters_changed, with_endpoints
 from conformance.xds_config.routes import CLUSTER_HEADER
 from conformance.xds_config.trees import at_the_first
-from test_servers import BackendEndpoint, Close, Hold, Serve, Stall
+from test_servers import BackendEndpoint, Close, Hold, Mode, Serve, Stall
 
 
 def lasting(times: int) -> Duration:
@@ -41,26 +42,31 @@ async def check_use(
     await world.check(clause, calls, expected)
 
 
-@scenario("A37-FAILOVER-01", "A37-FAILOVER-06", "A37-FAILOVER-08", seconds=2)
+@scenario("A37-FAILOVER-01", "A37-FAILOVER-06", "A37-FAILOVER-08", seconds=2.4)
 async def test_priority_by_priority(world: World) -> None:
-    """The client uses the priorities of the first leaf in order, then those of the next leaf."""
-    planted = await deploy(world, {"m": "z b"}, modes={"z": [Serve()] * 2, "b": [Serve()] * 2})
+    """The client uses the priorities of the first leaf in order, then those of each next leaf."""
+    two = [Serve()] * 2
+    planted = await deploy(world, {"m": "z b a"}, modes={"z": [*two, Serve()], "b": two})
     await world.serve(planted.served)
     await check_use(world, "A37-FAILOVER-01", planted)
     behind = await world.attempts.quiet(*planted.members["b"], why="the leaf before it serves")
     await world.check("A37-FAILOVER-06", behind, NoAttempts())
-    row = [member for name in ("z", "b") for member in planted.members[name]]
-    for number, clause in enumerate([*["A37-FAILOVER-01"] * 3, "A37-FAILOVER-08"]):
-        await fail(row[number])
+    row = [member for name in "zba" for member in planted.members[name]]
+    for number, failing in enumerate(row):
+        clause = "A37-FAILOVER-08" if failing is row[-1] else "A37-FAILOVER-01"
+        await fail(failing)
         await check_use(world, clause, planted, *row[: number + 1])
-    again = row.pop(2)
+    again = row.pop(3)
     await serve_again(world, [again])
     await check_use(world, "A37-FAILOVER-08", planted, *row)
 
 
 @scenario("A37-FAILOVER-02", "A37-FAILOVER-05", seconds=1.5)
 async def test_failback(world: World) -> None:
-    """The client skips failed leaves at once, and returns to an earlier leaf that is READY."""
+    """The client skips failed leaves at once, and returns to an earlier leaf that is READY.
+
+    It returns to the second leaf while a connection to the first one is open and not READY.
+    """
     planted = await deploy(world, {"m": "z b a"}, modes={"z": [Close()], "b": [Close()]})
     await world.serve(planted.served)
     choices: dict[str, Expectation] = {
@@ -71,20 +77,25 @@ async def test_failback(world: World) -> None:
     calls = await world.rounds.eventually_stable(expected, partial(calls_to, world, "m"))
     await world.check("A37-FAILOVER-02", calls, choices)
     world.checks.require("A37-FAILOVER-05")
-    await serve_again(world, planted.members["z"])
-    await check_use(world, "A37-FAILOVER-05", planted, *planted.members["b"])
+    (first,), (second,) = planted.members["z"], planted.members["b"]
+    await first.set_mode(Hold())
+    await serve_again(world, [second])
+    await check_use(world, "A37-FAILOVER-05", planted, first)
+    await first.set_mode(Serve())
+    await check_use(world, "A37-FAILOVER-05", planted)
 
 
 @scenario("A37-FAILOVER-07")
 async def test_queued_requests(world: World) -> None:
-    """If a leaf fails, the next leaf serves the requests that waited for it."""
-    planted = await deploy(world, {"m": "z b"}, modes={"z": [Hold()]})
+    """If leaves fail one after another, the next leaf serves the requests that waited for them."""
+    planted = await deploy(world, {"m": "z b a"}, modes={"z": [Hold()], "b": [Hold()]})
     await world.serve(planted.served)
     waiting = await world.start([{CLUSTER_HEADER: "m"}] * 5)
-    (held,) = planted.members["z"]
-    await world.attempts.require_count(held, why="requests came")
-    await fail(held)
-    expected = at_the_first(planted.served, "m", [held.address])
+    for name in "zb":
+        (held,) = planted.members[name]
+        await world.attempts.require_count(held, why="requests came")
+        await fail(held)
+    expected = at_the_first(planted.served, "m", planted.of("z", "b"))
     await world.check("A37-FAILOVER-07", await waiting.over(), expected)
 
 
@@ -96,20 +107,21 @@ UPDATES = {"of-its-locality": "locality-0", "of-another-locality": "other"}
 """Locality of the new endpoint: the priority keeps its name, or is a new one."""
 
 
-@scenario("A37-FAILOVER-13", "A42-SUB-14", needs=("metadata",), seconds=0.8)
+@scenario("A37-FAILOVER-13", "A37-FAILOVER-06", "A42-SUB-14", needs=("metadata",), seconds=0.8)
 @pytest.mark.parametrize("locality", UPDATES.values(), ids=UPDATES)
 async def test_update_of_the_next_leaf(world: World, locality: str) -> None:
-    """The client applies an update of the next leaf, and serves requests at the leaf in use.
+    """The client applies an update of the next leaves, and serves requests at the leaf in use.
 
     Requests run all the time, and their connection stays.
     """
-    planted = await deploy(world, {"m": "z b"})
+    planted = await deploy(world, {"m": "z b a"})
     await in_use(world, planted.served, "m")
     (used,) = planted.members["z"]
-    (other,) = await world.endpoints(1)
-    changed = with_clusters_changed(
-        planted.served, with_endpoints(other.address, locality=locality), "b"
-    )
+    others = await world.endpoints(2)
+    changed = planted.served
+    for name, other in zip("ba", others, strict=True):
+        update = with_endpoints(other.address, locality=locality)
+        changed = with_clusters_changed(changed, update, name)
     before = world.now
     meanwhile = await world.start(
         [{CLUSTER_HEADER: "m"}] * BACKGROUND_REQUESTS, pace=timing.SOAK_PACE
@@ -117,34 +129,41 @@ async def test_update_of_the_next_leaf(world: World, locality: str) -> None:
     await world.serve(changed)
     served = AllServedBy((used.address,))
     await world.check("A37-FAILOVER-13", await meanwhile.over(), served)
+    await world.check("A37-FAILOVER-06", world.attempts.seen(*others), AttemptCount())
     await check_kept(world, used, since=before)
-    await fail(used)
-    expected = at_the_first(changed, "m", [used.address])
-    calls = await world.eventually(expected, partial(calls_to, world, "m"))
-    await world.check("A37-FAILOVER-13", calls, expected)
+    failed: list[str] = []
+    for lost in (used, others[0]):
+        failed += await fail(lost)
+        expected = at_the_first(changed, "m", failed)
+        calls = await world.eventually(expected, partial(calls_to, world, "m"))
+        await world.check("A37-FAILOVER-13", calls, expected)
 
 
 @scenario("A37-FAILOVER-14", seconds=0.5)
 @pytest.mark.parametrize("locality", UPDATES.values(), ids=UPDATES)
 async def test_update_of_the_failed_leaf(world: World, locality: str) -> None:
-    """If an update gives a failed earlier leaf a working endpoint, the client returns to it."""
-    planted = await deploy(world, {"m": "z b"}, modes={"z": [Close()]})
-    await in_use(world, planted.served, "m", failed=planted.of("z"))
-    (other,) = await world.endpoints(1)
-    changed = with_clusters_changed(
-        planted.served, with_endpoints(other.address, locality=locality), "z"
-    )
-    await world.serve(changed)
-    expected = at_the_first(changed, "m")
-    calls = await world.rounds.eventually_stable(expected, partial(calls_to, world, "m"))
-    await world.check("A37-FAILOVER-14", calls, expected)
+    """If an update gives a failed earlier leaf a working endpoint, the client returns to it.
+
+    First it returns from the third leaf to the second, then to the first.
+    """
+    planted = await deploy(world, {"m": "z b a"}, modes={"z": [Close()], "b": [Close()]})
+    await in_use(world, planted.served, "m", failed=planted.of("z", "b"))
+    changed = planted.served
+    for name in "bz":
+        (address,) = await world.addresses(1)
+        update = with_endpoints(address, locality=locality)
+        changed = with_clusters_changed(changed, update, name)
+        await world.serve(changed)
+        expected = at_the_first(changed, "m", planted.of("z"))
+        calls = await world.rounds.eventually_stable(expected, partial(calls_to, world, "m"))
+        await world.check("A37-FAILOVER-14", calls, expected)
 
 
-async def given_up(world: World, planted: Deployment) -> Elapsed:
-    """Return the time from the first attempt at leaf z to the first at leaf b."""
-    began = await world.attempts.require_one(*planted.members["z"], why="requests came")
+async def given_up(world: World, planted: Deployment, leaf: str, behind: str) -> Elapsed:
+    """Return the time from the first attempt at a leaf to the first at the leaf behind it."""
+    began = await world.attempts.require_one(*planted.members[leaf], why="requests came")
     ended = await world.attempts.require_one(
-        *planted.members["b"], why="the leaf before it stalls", within=timing.AFTER_TWO_FAILOVERS
+        *planted.members[behind], why="the leaf before it stalls", within=timing.AFTER_TWO_FAILOVERS
     )
     return world.clock.elapsed(
         f"the attempt at {began.address}", began.at, f"that at {ended.address}", ended.at
@@ -153,12 +172,22 @@ async def given_up(world: World, planted: Deployment) -> Elapsed:
 
 @scenario(timed=("A37-FAILOVER-03",), seconds=10.7, waits=True)
 async def test_stalled_leaf(world: World) -> None:
-    """If a leaf stays CONNECTING, the client moves to the next when the failover timer fires."""
-    planted = await deploy(world, {"m": "z b"}, modes={"z": [Stall()]})
+    """If a leaf stays CONNECTING, the client moves to the next when the failover timer fires.
+
+    It is the first leaf of one tree, and the second of another, where the first leaf fails.
+    """
+    modes: dict[str, list[Mode]] = {"z": [Stall()], "y": [Close()], "x": [Stall()]}
+    planted = await deploy(world, {"m": "z b"}, {"n": "y x a"}, modes=modes)
     await world.serve(planted.served)
-    waiting = await world.start([{CLUSTER_HEADER: "m"}] * 5, deadline=timing.AFTER_FAILOVER)
-    await world.check("A37-FAILOVER-03", await given_up(world, planted), lasting(1))
-    await world.check("A37-FAILOVER-03", await waiting.over(), AllServedBy(planted.of("b")))
+    waiting = [
+        await world.start([{CLUSTER_HEADER: root}] * 5, deadline=timing.AFTER_FAILOVER)
+        for root in "mn"
+    ]
+    for stalled, behind, calls in zip("zx", "ba", waiting, strict=True):
+        took = await given_up(world, planted, stalled, behind)
+        await world.check("A37-FAILOVER-03", took, lasting(1))
+        served = AllServedBy(planted.of(behind))
+        await world.check("A37-FAILOVER-03", await calls.over(), served)
 
 
 @scenario(timed=("A37-FAILOVER-04",), seconds=20.7, waits=True)
@@ -167,5 +196,5 @@ async def test_stalled_priorities_of_a_leaf(world: World) -> None:
     planted = await deploy(world, {"m": "z b"}, modes={"z": [Stall()] * 2})
     await world.serve(planted.served)
     await world.start([{CLUSTER_HEADER: "m"}] * 5, deadline=timing.AFTER_TWO_FAILOVERS)
-    took = await given_up(world, planted)
+    took = await given_up(world, planted, "z", "b")
     await world.check("A37-FAILOVER-04", took, {"A37": lasting(2), "A75": lasting(1)})

@@ -82,15 +82,20 @@ async def check_weights(world: World, cluster: Cluster) -> None:
 
 @scenario("A37-FAILOVER-09", seconds=1)
 async def test_same_localities_in_two_leaves(world: World) -> None:
-    """The client keeps localities of the same name in two leaves apart."""
+    """The client keeps localities of the same name in two leaves apart.
+
+    An update of one leaf leaves the other unchanged.
+    """
     first, before, members = [await world.endpoints(2) for _ in range(3)]
     z, b = by_localities("z", first, (3, 1)), by_localities("b", before, (3, 1))
     served = aggregate_config((ROOT,), (*aggregates({ROOT: "z b"}), z, b))
     await world.serve(served)
     await check_weights(world, z)
     changed = by_localities("b", members, (1, 3))
-    await world.serve(with_clusters(served, changed))
+    served = with_clusters(served, changed)
+    await world.serve(served)
     await check_weights(world, z)
+    await world.serve(with_clusters(served, by_localities("z", first, (1, 1))))
     await fail(*first)
     await check_weights(world, changed)
 
@@ -99,14 +104,17 @@ async def test_same_localities_in_two_leaves(world: World) -> None:
 async def test_ring_of_each_leaf(world: World) -> None:
     """Under RING_HASH the client places a request by its hash on the ring of the leaf in use.
 
-    The aggregate has the same policy as its leaves: A42-CDS-25 decides which of them applies.
+    The aggregate has the same policy as its three leaves: A42-CDS-25 decides which of them applies.
+    The endpoints of a leaf have weights of 1 and 4.
     """
-    first, second = await world.endpoints(3), await world.endpoints(3)
-    z, b = (
-        single_locality([member.address for member in members], name=name)
-        for name, members in (("z", first), ("b", second))
-    )
-    served = aggregate(z, b)
+    members = {name: await world.endpoints(2) for name in "zbm"}
+
+    def weighted(name: str) -> XdsConfig:
+        light, heavy = [member.address for member in members[name]]
+        place = Locality((Endpoint(light, 1), Endpoint(heavy, 4)))
+        return single_locality((), name=name).with_localities(place)
+
+    served = aggregate(*map(weighted, members))
     headers = world.values.sessions_to_map()
 
     async def check_ring(name: str, within: float = timing.APPLY) -> None:
@@ -116,9 +124,10 @@ async def test_ring_of_each_leaf(world: World) -> None:
 
     await world.serve(served)
     await check_ring("z")
-    await fail(*first)
-    await check_ring("b")
-    await serve_again(world, first)
+    for lost, used in ("zb", "bm"):
+        await fail(*members[lost])
+        await check_ring(used)
+    await serve_again(world, members["z"])
     await check_ring("z", within=timing.ATTEMPT)
 
 

@@ -28,10 +28,11 @@ from conformance.scenarios.helpers.aggregates import (
     leaf,
     prefixed,
 )
+from conformance.scenarios.helpers.load_reports import balanced, reported
 from conformance.world import World
 from conformance.xds_config.broken import with_clusters_changed, with_endpoints
 from conformance.xds_config.clusters import Cluster, Eds
-from conformance.xds_config.config import XdsConfig, with_raw_clusters
+from conformance.xds_config.config import XdsConfig, logical_dns, with_raw_clusters
 from conformance.xds_config.routes import CLUSTER_HEADER
 from conformance.xds_config.trees import (
     at_the_first,
@@ -47,7 +48,13 @@ ORDERS: Mapping[str, Shape] = {
     "backwards": {"m": "z x b a"},
     "shuffled": {"m": "x a z b"},
     "ranked": {"m": "z a"},
+    "many": {"m": "j c i b h a g d f e"},
+    "mixed": {"m": "z x a"},
 }
+
+
+BY_DNS = ("mixed-x", "dns-e")
+"""Leaves of type LOGICAL_DNS."""
 
 
 RANKED = {"ranked-z": (Close(), Close(), Close()), "ranked-a": (Close(), Close())}
@@ -106,7 +113,7 @@ async def test_order(world: World, clause: str, shapes: Mapping[str, Shape]) -> 
     All endpoints close their connections, so the client tries one leaf after another.
     """
     trees = [prefixed(shape, name) for name, shape in shapes.items()]
-    planted = await deploy(world, *trees, modes=RANKED, usual=Close(), by_dns=("dns-e",))
+    planted = await deploy(world, *trees, modes=RANKED, usual=Close(), by_dns=BY_DNS)
     await world.serve(planted.served)
     for tree in trees:
         root = next(iter(tree))
@@ -119,10 +126,11 @@ async def test_order(world: World, clause: str, shapes: Mapping[str, Shape]) -> 
 async def test_subscriptions(world: World) -> None:
     """The client subscribes once to each cluster of a tree, and to the endpoints of each EDS leaf.
 
-    Several routes and aggregates use each cluster; each EDS leaf has a service name.
+    Several routes and aggregates use each cluster; each EDS leaf has a service name. The leaf d is
+    of type LOGICAL_DNS.
     """
-    trees = [{"m": "n b", "n": "a o", "o": "c b"}, {"z": "o b c"}]
-    planted = await deploy(world, *trees, direct=("b", "c"))
+    trees = [{"m": "n b", "n": "a o", "o": "c b"}, {"z": "o b d c"}]
+    planted = await deploy(world, *trees, direct=("b", "c"), by_dns=("d",))
     served = with_clusters(planted.served, *(named(cluster) for cluster in planted.served.clusters))
     await world.serve(served)
     for root in ("m", "z", "b", "c"):
@@ -156,14 +164,40 @@ async def test_service_name_of_other_type(world: World) -> None:
     await world.check("A37-TREE-09", await world.control.asked_until(expected), expected)
 
 
+@scenario("A37-TREE-09", seconds=1.5, waits=True)
+async def test_service_name_of_logical_dns(world: World) -> None:
+    """The client does not use the EDS service_name of a LOGICAL_DNS cluster.
+
+    It reports the load of the cluster without that name, and requests no endpoints.
+    """
+    (address,) = await world.addresses(1)
+    served = logical_dns(address, is_reported=True)
+    odd: Any = served.cluster()
+    odd.eds_cluster_config.eds_config.ads.SetInParent()
+    odd.eds_cluster_config.service_name = "a-service"
+    await world.serve(with_raw_clusters(served, odd))
+    await world.require_served(world.sessions(20))
+    expected = balanced(served)
+    await world.check("A37-TREE-09", await reported(world, expected), expected)
+    none = subscriptions_of(served, "ENDPOINTS", ever=True)
+    await world.check("A37-TREE-09", world.control.asked(), none)
+
+
 @scenario("A37-TREE-14")
-@pytest.mark.parametrize("name", ["a", "m0", "z"], ids=["before", "between", "behind"])
-async def test_used_by_a_route_and_an_aggregate(world: World, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "by_dns"),
+    [("a", ()), ("m0", ("m",)), ("z", ("n",))],
+    ids=["before", "between", "behind"],
+)
+async def test_used_by_a_route_and_an_aggregate(
+    world: World, name: str, by_dns: tuple[str, ...]
+) -> None:
     """A cluster can be the target of a route and a leaf of an aggregate at the same time.
 
-    The name of the aggregate sorts before, between or after those of its leaves, m and n.
+    The name of the aggregate sorts before, between or after those of its leaves, m and n. The
+    leaves are of type EDS, or one is of type LOGICAL_DNS.
     """
-    planted = await deploy(world, {name: "m n"}, direct=("m", "n"))
+    planted = await deploy(world, {name: "m n"}, direct=("m", "n"), by_dns=by_dns)
     await world.serve(planted.served)
     await check_use(world, "A37-TREE-14", planted.served, name, "m", "n")
     world.checks.require("A37-FAILOVER-05")
@@ -237,24 +271,31 @@ async def test_connections_of_shared_leaf(world: World) -> None:
     await world.check("A37-TREE-13", world.attempts.seen(), choices)
 
 
-@scenario("A37-TREE-16", "A37-TREE-17", "A37-TREE-19", "A37-TROUBLE-36")
+@scenario("A37-TREE-16", "A37-TREE-17", "A37-TREE-18", "A37-TREE-19", "A37-TROUBLE-36")
 async def test_depth(world: World) -> None:
     """The client serves a tree of depth 16, and no tree that exceeds the limit.
 
     The depth counts the names of a chain, including the leaf. Each name costs a round trip, and the
-    first call waits for 50 of them.
+    first call waits for 50 of them. In two trees each aggregate has a leaf as well, so one tree of
+    depth 16 has more than 16 clusters, and one tree beyond the limit has leaves within it.
     """
     depths = {"sixteen": 16, "seventeen": 17, "eighteen": 18}
     chains = [chain(name, names) for name, names in depths.items()]
-    planted = await deploy(world, *chains, direct=("beside",))
+    broad, cut = (
+        {name: f"{below} {name}-leaf" for name, below in chain(prefix, names).items()}
+        for prefix, names in {"broad": 16, "cut": 18}.items()
+    )
+    planted = await deploy(world, *chains, broad, cut, direct=("beside",))
     await world.serve(planted.served)
-    within, on_the_edge, beyond, beside = [
+    within, on_the_edge, beyond, beside, with_others = [
         (await calls_to(world, root, deadline=timing.COLD_CALL), at_the_first(planted.served, root))
-        for root in (*(f"{name}-0" for name in depths), "beside")
+        for root in (*(f"{name}-0" for name in depths), "beside", "broad-0")
     ]
     await world.check("A37-TREE-16", *within)
+    await world.check("A37-TREE-16", *with_others)
     await world.check("A37-TREE-19", on_the_edge[0], {"served": on_the_edge[1], "fails": Fails()})
     await world.check("A37-TREE-17", beyond[0], Fails())
+    await world.check("A37-TREE-18", await calls_to(world, "cut-0"), Fails())
     await world.check("A37-TREE-17", *beside)
     await world.check("A37-TROUBLE-36", beyond[0], STATUSES)
 
@@ -263,7 +304,8 @@ async def test_depth(world: World) -> None:
 async def test_depth_corrected(world: World) -> None:
     """A tree that exceeds the limit is in TRANSIENT_FAILURE until an update makes it shorter.
 
-    It is the only cluster of the channel, so the channel has its state.
+    It is the only cluster of the channel, so the channel has its state. A last update makes it too
+    long again.
     """
     links = chain("c", 18)
     planted = await deploy(world, links)
@@ -281,6 +323,9 @@ async def test_depth_corrected(world: World) -> None:
     calls = await world.eventually(expected, partial(calls_to, world, "c-0"))
     for seen in (calls, await waits.over()):
         await world.check("A37-TREE-20", seen, expected)
+    await world.serve(planted.served)
+    calls = await world.eventually(Fails(), partial(calls_to, world, "c-0"))
+    await world.check("A37-TREE-18", calls, Fails())
 
 
 @scenario("A37-TREE-38", needs=("metadata",), seconds=1)

@@ -20,6 +20,7 @@ from conformance.scenarios.helpers.aggregates import (
     leaf_names,
     prefixed,
     require_subscribed,
+    route_to,
 )
 from conformance.scenarios.helpers.circuit_breaking import Streams
 from conformance.scenarios.helpers.live_policies import BackgroundTraffic
@@ -91,60 +92,86 @@ async def check_use(world: World, clause: str, served: XdsConfig, *roots: str) -
         await world.check(clause, await world.eventually(expected, calls), expected)
 
 
+def steps(name: str, clause: str, *shapes: Shape) -> Any:
+    """Return a row of a tree before and after one or two updates."""
+    return case(name, clause, shapes)
+
+
 def nested(name: str, clause: str, before: Shape, after: Shape) -> Any:
     """Return a row whose tree is nested before or after the update."""
-    return pytest.param(clause, before, after, id=name, marks=scenario(clause, "A37-TREE-02"))
+    return pytest.param(clause, (before, after), id=name, marks=scenario(clause, "A37-TREE-02"))
 
 
 @scenario("A37-TREE-31", needs=("metadata",), seconds=0.8)
 @pytest.mark.parametrize(
-    ("clause", "before", "after"),
+    ("clause", "shapes"),
     [
-        case("order", "A37-TREE-24", {"m": "a b c"}, {"m": "c b a"}),
+        steps("order", "A37-TREE-24", {"m": "a b c"}, {"m": "c b a"}, {"m": "b c a"}),
         nested("order-above", "A37-TREE-24", {"m": "n c", "n": "a b"}, {"m": "c n", "n": "a b"}),
         nested("order-below", "A37-TREE-24", {"m": "n c", "n": "a b"}, {"m": "n c", "n": "b a"}),
-        case("first-comes", "A37-TREE-25", {"m": "b"}, {"m": "a b"}),
+        steps("first-comes", "A37-TREE-25", {"m": "b"}, {"m": "a b"}, {"m": "z a b"}),
         nested("aggregate-comes-first", "A37-TREE-25", {"m": "b"}, {"m": "n b", "n": "z a"}),
-        case("all-are-others", "A37-TREE-25", {"m": "a b"}, {"m": "y z"}),
-        case("first-goes", "A37-TREE-26", {"m": "a b"}, {"m": "b"}),
+        steps("all-are-others", "A37-TREE-25", {"m": "a b"}, {"m": "y z"}),
+        steps("first-goes", "A37-TREE-26", {"m": "a b c"}, {"m": "b c"}, {"m": "c"}),
         nested("aggregate-goes", "A37-TREE-26", {"m": "n b", "n": "z a"}, {"m": "b"}),
-        case("all-but-the-last-go", "A37-TREE-26", {"m": "a b c d"}, {"m": "d"}),
+        steps("all-but-the-last-go", "A37-TREE-26", {"m": "a b c d"}, {"m": "d"}),
         nested("level-goes", "A37-TREE-26", {"m": "n", "n": "a b"}, {"m": "b"}),
-        case("to-an-aggregate", "A37-TREE-29", {}, {"m": "a b"}),
+        steps("to-an-aggregate", "A37-TREE-29", {}, {"m": "a b"}),
         nested("to-an-aggregate-below", "A37-TREE-29", {"m": "n c"}, {"m": "n c", "n": "b a"}),
-        case("to-eds", "A37-TREE-30", {"m": "a b"}, {}),
+        steps("to-eds", "A37-TREE-30", {"m": "a b"}, {}),
         nested("to-eds-below", "A37-TREE-30", {"m": "n c", "n": "b a"}, {"m": "n c"}),
     ],
 )
-async def test_update(world: World, clause: str, before: Shape, after: Shape) -> None:
-    """After an update changes a tree, requests follow the new tree, and none fails meanwhile.
+async def test_update(world: World, clause: str, shapes: tuple[Shape, ...]) -> None:
+    """After each update of a tree, requests follow the new tree, and none fails meanwhile.
 
-    Requests run from before the update until after it.
+    Requests run from before the first update until after the last.
     """
-    first, then = await arrange(world, before, after)
+    first, *later = await arrange(world, *shapes)
     await in_use(world, first, ROOT)
     headers = [{**session, CLUSTER_HEADER: ROOT} for session in world.sessions(BACKGROUND_REQUESTS)]
     meanwhile = await BackgroundTraffic.begin(world, headers)
-    await world.serve(then)
-    await check_use(world, clause, then)
+    for then in later:
+        await world.serve(then)
+        await check_use(world, clause, then)
     await world.check("A37-TREE-31", await meanwhile.over(), EndsWith("OK"))
 
 
-@scenario("A37-TREE-25")
-async def test_last_cluster_added(world: World) -> None:
-    """If an update adds a cluster to an aggregate, the client uses it at its position."""
-    planted = await deploy(world, {"m": "a b"}, direct=("z",))
-    first = replace(planted.served, routes=planted.served.routes[:1])
+LATER = "z"
+"""A cluster that comes or goes, behind the first one."""
+
+
+@pytest.mark.parametrize(
+    ("clause", "before", "after"),
+    [
+        case("last-comes", "A37-TREE-25", "a b", f"a b {LATER}"),
+        case("one-comes-between", "A37-TREE-25", "a b", f"a {LATER} b"),
+        case("last-goes", "A37-TREE-26", f"a b {LATER}", "a b"),
+        case("one-goes-between", "A37-TREE-26", f"a {LATER} b", "a b"),
+    ],
+)
+async def test_later_cluster(world: World, clause: str, before: str, after: str) -> None:
+    """If an update adds or removes a later cluster, the client uses those of the list in order.
+
+    The endpoints of one leaf after another fail.
+    """
+    planted = await deploy(world, {"m": max(before, after, key=len)})
+    first, then = (
+        with_clusters(planted.served, *aggregates({"m": names})) for names in (before, after)
+    )
     await in_use(world, first, ROOT)
-    then = with_clusters(first, *aggregates({"m": "a b z"}))
     await world.serve(then)
-    await check_use(world, "A37-TREE-25", then)
+    await check_use(world, clause, then)
     world.checks.require("A37-TREE-07")
-    expected = subscriptions_of(then, "CLUSTER")
-    await world.check("A37-TREE-25", await world.control.asked_until(expected), expected)
-    last = at_the_first(then, ROOT, await planted.lose("a", "b"))
-    calls = await world.eventually(last, partial(calls_to, world, ROOT))
-    await world.check("A37-TREE-25", calls, last)
+    if LATER in after:
+        wanted = subscriptions_of(then, "CLUSTER")
+        await world.check(clause, await world.control.asked_until(wanted), wanted)
+    failed: tuple[str, ...] = ()
+    for name in after.split():
+        failed += await planted.lose(name)
+        expected = at_the_first(then, ROOT, failed)
+        calls = await world.eventually(expected, partial(calls_to, world, ROOT))
+        await world.check(clause, calls, expected)
 
 
 DEEP: Shape = {"m": "n b", "n": "o a", "o": "z y"}
@@ -180,6 +207,24 @@ async def test_unsubscribes(world: World, before: Shape, after: Shape) -> None:
     )
 
 
+@scenario("A37-TREE-28")
+async def test_leaf_of_another_tree(world: World) -> None:
+    """The client stays subscribed to a leaf that leaves a tree while another tree has it."""
+    planted = await deploy(world, {"m": "y b"}, {"z": "x y"})
+    await in_use(world, planted.served, "m", "z")
+    since = world.control.mark
+    then = with_clusters(planted.served, *aggregates({"m": "b"}))
+    await world.serve(then)
+    await check_use(world, "A37-TREE-28", then, "m", "z")
+    moved = with_clusters(then, leaf("y", await world.endpoints(1)))
+    await world.serve(moved)
+    expected = at_the_first(moved, "z", await planted.lose("x"))
+    calls = await world.eventually(expected, partial(calls_to, world, "z"))
+    await world.check("A37-TREE-28", calls, expected)
+    stays = StaysSubscribed("CLUSTER", "y")
+    await world.check("A37-TREE-28", world.control.asked(since=since), stays)
+
+
 USES: dict[str, tuple[tuple[Shape, ...], tuple[str, ...]]] = {
     "route-and-aggregate": (({"a": "b c"},), ("b",)),
     "two-aggregates": (({"a": "b c"}, {"z": "b x"}), ()),
@@ -192,16 +237,17 @@ USES: dict[str, tuple[tuple[Shape, ...], tuple[str, ...]]] = {
 async def test_cluster_update_everywhere(
     world: World, shapes: tuple[Shape, ...], direct: tuple[str, ...]
 ) -> None:
-    """An update of a Cluster takes effect in all routes and aggregates that use it."""
+    """Each update of a Cluster takes effect in all routes and aggregates that use it."""
     planted = await deploy(world, *shapes, direct=direct)
     roots = (*(next(iter(shape)) for shape in shapes), *direct)
     await world.serve(planted.served)
     await check_lists(world, "A37-TREE-11", planted.served, *roots)
     await in_use(world, planted.served, *roots)
-    renamed = leaf("b", await world.endpoints(1)).known_as("another")
-    then = with_clusters(planted.served, renamed)
-    await world.serve(then)
-    await check_use(world, "A37-TREE-11", then, *roots)
+    for service in ("another", "a-third"):
+        renamed = leaf("b", await world.endpoints(1)).known_as(service)
+        then = with_clusters(planted.served, renamed)
+        await world.serve(then)
+        await check_use(world, "A37-TREE-11", then, *roots)
 
 
 @scenario("A37-TREE-12", "A37-TREE-15")
@@ -209,44 +255,55 @@ async def test_cluster_update_everywhere(
 async def test_endpoints_update_everywhere(
     world: World, shapes: tuple[Shape, ...], direct: tuple[str, ...]
 ) -> None:
-    """An update of endpoints takes effect in all routes and aggregates that use their cluster."""
+    """Each update of endpoints takes effect in all routes and aggregates that use the cluster."""
     planted = await deploy(world, *shapes, direct=direct)
     roots = (*(next(iter(shape)) for shape in shapes), *direct)
     await world.serve(planted.served)
     await check_lists(world, "A37-TREE-12", planted.served, *roots)
     await in_use(world, planted.served, *roots)
-    then = with_clusters(planted.served, leaf("b", await world.endpoints(1)))
-    await world.serve(then)
-    await check_use(world, "A37-TREE-12", then, *roots)
+    for _ in range(2):
+        then = with_clusters(planted.served, leaf("b", await world.endpoints(1)))
+        await world.serve(then)
+        await check_use(world, "A37-TREE-12", then, *roots)
 
 
 @scenario("A37-TREE-33")
 async def test_changed_service_name(world: World) -> None:
-    """If an update changes the EDS service_name of a leaf, the new endpoints take its place."""
+    """If updates change the EDS service_name of leaves, the new endpoints take their places.
+
+    The first update gives both leaves a name, and the second leaves the names out again.
+    """
     (first,) = await arrange(world, {"m": "b a"})
     await in_use(world, first, ROOT)
-    renamed = leaf("b", await world.endpoints(1)).known_as("another")
-    then = with_clusters(first, renamed)
-    await world.serve(then)
-    await check_use(world, "A37-TREE-33", then)
-    expected = subscriptions_of(then, "ENDPOINTS")
-    await world.check("A37-TREE-33", await world.control.asked_until(expected), expected)
+    renamed = [leaf(name, await world.endpoints(1)).known_as(f"new-{name}") for name in "ba"]
+    for then in (with_clusters(first, *renamed), first):
+        await world.serve(then)
+        await check_use(world, "A37-TREE-33", then)
+        expected = subscriptions_of(then, "ENDPOINTS")
+        await world.check("A37-TREE-33", await world.control.asked_until(expected), expected)
+
+
+LATE = {
+    "cluster": (Kind.CLUSTER, "a"),
+    "endpoints": (Kind.ENDPOINTS, "a"),
+    "last-cluster": (Kind.CLUSTER, "c"),
+}
+"""Late resources of a tree of a and c: their kind and name."""
 
 
 @scenario("A37-TREE-32", seconds=0.8)
-@pytest.mark.parametrize("late", [Kind.CLUSTER, Kind.ENDPOINTS], ids=lambda kind: kind.value)
-async def test_late_cluster(world: World, late: Kind) -> None:
+@pytest.mark.parametrize(("late", "name"), LATE.values(), ids=LATE)
+async def test_late_cluster(world: World, late: Kind, name: str) -> None:
     """While resources of a changed tree are missing, the client uses the old tree.
 
-    The leaf after the late one is new as well: a client that uses only what has come would send
-    requests there. The text does not say whether the client requests its endpoints before all
-    Clusters came.
+    The other leaf is new as well: a client that uses only what has come would send requests there.
+    The text does not say whether the client requests its endpoints before all Clusters came.
     """
     first, then = await arrange(world, {"m": "b"}, {"m": "a c"})
     await in_use(world, first, ROOT)
-    await world.serve(replace(then, unsent=((late, "a"),)), unheard=True)
+    await world.serve(replace(then, unsent=((late, name),)), unheard=True)
     await require_subscribed(world, late, then)
-    await world.attempts.quiet_from_now(why="a resource of the first leaf has not come")
+    await world.attempts.quiet_from_now(why="a resource of a leaf has not come")
     await world.check("A37-TREE-32", await calls_to(world, ROOT), at_the_first(first, ROOT))
     await world.serve(then)
     await check_use(world, "A37-TREE-32", then)
@@ -256,8 +313,8 @@ async def test_late_cluster(world: World, late: Kind) -> None:
 async def test_shared_service_name(world: World) -> None:
     """Two clusters with the same EDS service_name are separate leaves.
 
-    The first leaf has a limit of five open requests, the other has the default. Leaves and
-    aggregate have lrs_server, because the text does not state which one applies.
+    The first leaf has a limit of five open requests, the other has the default and, at the end, a
+    route. Leaves and aggregate have lrs_server, because the text does not state which one applies.
     """
     (both,) = await arrange(world, {"m": "b a"})
     b, a = (
@@ -280,3 +337,6 @@ async def test_shared_service_name(world: World) -> None:
     first_alone = replace(served, clusters=(b,), routes=())
     by = replace(balanced(first_alone), drops={"b": ("",)})
     await world.check("A37-TREE-34", await reported(world, by), by)
+    await world.serve(replace(served, routes=(*served.routes, route_to("a"))))
+    beside = await world.eventually(EndsWith("OK"), partial(calls_to, world, "a"))
+    await world.check("A37-TREE-34", beside, EndsWith("OK"))

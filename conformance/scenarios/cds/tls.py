@@ -23,7 +23,9 @@ def instance(field: str, name: str = PROVIDER) -> str:
 ROOT = instance("ca_certificate_provider_instance")
 
 
-OTHER_ROOT = instance("ca_certificate_provider_instance", "other")
+UNKNOWN_ROOTS = tuple(
+    instance("ca_certificate_provider_instance", name) for name in ("other", "", f"{PROVIDER}-2")
+)
 
 
 TLS = "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext"
@@ -59,17 +61,43 @@ CHECKS = (
 )
 
 
+SNI = "sni: 'a.test'"
+
+
+UNVALIDATED = (
+    tls(""),
+    tls(instance("tls_certificate_provider_instance")),
+    tls("alpn_protocols: 'h2'"),
+    f"name: 'envoy.transport_sockets.tls' {packed(TLS)}",
+    f"name: 'envoy.transport_sockets.tls' {packed(TLS, SNI)}",
+)
+"""An UpstreamTlsContext without a validation context, with other fields and without any."""
+
+
+NO_DEFAULT = (
+    "combined_validation_context {}",
+    "combined_validation_context { validation_context_sds_secret_config { name: 'one' } }",
+    "validation_context_sds_secret_config { name: 'one' }",
+)
+"""Forms of the oneof without a validation context of their own; Envoy rejects them as well."""
+
+
+NO_CA = ("", "trusted_ca { filename: '/dev/null' }", "match_subject_alt_names { exact: 'a.test' }")
+"""Fields of a validation context without a CA provider."""
+
+
 SECURITY = (
-    socket("A29-CDS-01", tls(""), "envoy"),
-    socket("A29-CDS-02", tls("validation_context {}")),
-    socket("A29-CDS-02", tls("combined_validation_context { default_validation_context {} }")),
-    socket(
-        "A29-CDS-03",
-        tls(f"validation_context {{ {OTHER_ROOT} }}"),
+    *(socket("A29-CDS-01", context, "envoy") for context in UNVALIDATED),
+    *(socket("A29-CDS-01", tls(context)) for context in NO_DEFAULT),
+    *(socket("A29-CDS-02", tls(f"validation_context {{ {fields} }}")) for fields in NO_CA),
+    *(
+        socket("A29-CDS-02", tls(combined(f"validation_context {{ {fields} }}")))
+        for fields in NO_CA
     ),
-    socket(
-        "A29-CDS-04",
-        tls(validated() + instance("tls_certificate_provider_instance", "other")),
+    *(socket("A29-CDS-03", tls(f"validation_context {{ {root} }}")) for root in UNKNOWN_ROOTS),
+    *(
+        socket("A29-CDS-04", tls(context + instance("tls_certificate_provider_instance", "other")))
+        for context in (validated(), combined(validated()))
     ),
     socket(
         "A29-CDS-05",
@@ -78,10 +106,11 @@ SECURITY = (
     socket("A29-CDS-05", tls(validated() + "tls_certificate_sds_secret_configs { name: 'one' }")),
     socket("A29-CDS-06", tls(validated() + "tls_params {}")),
     socket("A29-CDS-06", tls(validated() + "custom_handshaker { name: 'a-handshaker' }")),
-    socket("A29-CDS-03", tls(combined(f"validation_context {{ {OTHER_ROOT} }}"))),
+    socket("A29-CDS-03", tls(combined(f"validation_context {{ {UNKNOWN_ROOTS[0]} }}"))),
     *(socket("A29-CDS-07", tls(validated(check))) for check in CHECKS),
     *(socket("A29-CDS-07", tls(combined(validated(check)))) for check in CHECKS),
     socket("A29-CDS-08", f"name: 'other' {given_bytes(f'{TYPE}/a.Socket')}"),
+    socket("A29-CDS-08", f"{tls(validated())} typed_config {{ type_url: '{TYPE}/a.Socket' }}"),
     socket(
         "A29-CDS-08",
         f"name: 'envoy.transport_sockets.tls' {given_bytes(f'{TYPE}/{TLS}', NO_MESSAGE)}",
@@ -105,6 +134,7 @@ FIELDS = (
 
 SECURE = (
     socket("A29-CDS-09", tls(validated())),
+    socket("A29-CDS-09", tls(validated("match_subject_alt_names { exact: 'a.test' }"))),
     socket(
         "A29-CDS-09",
         tls(combined(validated()) + instance("tls_certificate_provider_instance")),

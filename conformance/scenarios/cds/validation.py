@@ -24,6 +24,10 @@ from conformance.xds_config.variants import TYPE, ClusterVariant, given_bytes, p
 AGGREGATE = "envoy.extensions.clusters.aggregate.v3.ClusterConfig"
 
 
+OTHER_CLUSTERS = "envoy.extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig"
+"""Another message that is called ClusterConfig."""
+
+
 LOCALITY = "load_assignment.endpoints"
 
 
@@ -39,7 +43,13 @@ SOCKET = f"{ENDPOINT}.address.socket_address"
 ADDRESS = "endpoint { address { socket_address { address: '127.0.0.1' port_value: 1 } } }"
 
 
-ASSIGNED = f"load_assignment {{ endpoints {{ lb_endpoints {{ {ADDRESS} }} }} }}"
+ANOTHER = f"lb_endpoints {{ {ADDRESS} }} "
+
+
+MORE_ENDPOINTS = f"endpoints {{ {ANOTHER} }} "
+
+
+ASSIGNED = f"load_assignment {{ {MORE_ENDPOINTS} }}"
 
 
 EDS = "eds_cluster_config"
@@ -49,10 +59,20 @@ NO_MESSAGE = r"\377\377"
 """Bytes that are no valid start of a message."""
 
 
+def api(kind: str) -> str:
+    """Return a source of this api_type, in text format."""
+    service = "grpc_services { envoy_grpc { cluster_name: 'beside' } }"
+    return f"api_config_source {{ api_type: {kind} {service} }}"
+
+
 TYPES = (
     ClusterVariant("A37-VALID-04", f"type: STATIC {ASSIGNED}", less=EDS),
     ClusterVariant("A37-VALID-04", f"type: STRICT_DNS {ASSIGNED}", less=EDS),
     ClusterVariant("A37-VALID-04", "type: ORIGINAL_DST", less=EDS),
+    *(
+        ClusterVariant("A37-VALID-04", f"type: {kind}")
+        for kind in ("STATIC", "STRICT_DNS", "ORIGINAL_DST")
+    ),
     ClusterVariant("A37-VALID-05", less="type"),
     ClusterVariant("A37-VALID-06", "type: 17"),
     ClusterVariant("A27-CDS-02", less=EDS),
@@ -62,14 +82,14 @@ TYPES = (
     ClusterVariant(
         "A27-CDS-04", "eds_config { path_config_source { path: '/dev/null' } }", within=EDS
     ),
-    ClusterVariant(
-        "A27-CDS-04",
-        "eds_config { api_config_source { api_type: GRPC"
-        " grpc_services { envoy_grpc { cluster_name: 'beside' } } } }",
-        within=EDS,
+    *(
+        ClusterVariant("A27-CDS-04", f"eds_config {{ {api(kind)} }}", within=EDS)
+        for kind in ("GRPC", "AGGREGATED_GRPC")
     ),
-    ClusterVariant("A27-CDS-07", "lrs_server {}"),
-    ClusterVariant("A27-CDS-07", "lrs_server { ads {} }"),
+    *(
+        ClusterVariant("A27-CDS-07", f"lrs_server {{ {source} }}")
+        for source in ("", "ads {}", api("GRPC"))
+    ),
 )
 
 
@@ -80,6 +100,8 @@ AGGREGATES = tuple(
         ("A37-VALID-08", f"typed_config {{ type_url: '{TYPE}/a.B' }}", ""),
         ("A37-VALID-08", given_bytes(f"{TYPE}/xds.type.v3.TypedStruct"), ""),
         ("A37-VALID-08", given_bytes(""), ""),
+        ("A37-VALID-08", "typed_config { type_url: '' }", ""),
+        ("A37-VALID-08", f"typed_config {{ type_url: '{TYPE}/{OTHER_CLUSTERS}' }}", ""),
         ("A37-VALID-10", given_bytes(f"{TYPE}/{AGGREGATE}"), ""),
         ("A37-VALID-09", given_bytes(f"{TYPE}/{AGGREGATE}", NO_MESSAGE), ""),
     )
@@ -87,13 +109,17 @@ AGGREGATES = tuple(
 
 
 LOGICAL_DNS = (
+    ClusterVariant("A27-CDS-07", "lrs_server { ads {} }"),
     ClusterVariant("A37-VALID-13", less="load_assignment"),
     ClusterVariant("A37-VALID-14", less="endpoints", within="load_assignment"),
-    ClusterVariant(
-        "A37-VALID-15", f"endpoints {{ lb_endpoints {{ {ADDRESS} }} }}", within="load_assignment"
-    ),
+    ClusterVariant("A37-VALID-15", MORE_ENDPOINTS, within="load_assignment"),
+    ClusterVariant("A37-VALID-15", MORE_ENDPOINTS * 2, within="load_assignment"),
+    ClusterVariant("A37-VALID-15", "endpoints {}", within="load_assignment"),
     ClusterVariant("A37-VALID-16", less="lb_endpoints", within=LOCALITY),
-    ClusterVariant("A37-VALID-17", f"lb_endpoints {{ {ADDRESS} }}", within=LOCALITY),
+    *(
+        ClusterVariant("A37-VALID-17", more, within=LOCALITY)
+        for more in (ANOTHER, ANOTHER * 2, "lb_endpoints {}")
+    ),
     ClusterVariant("A37-VALID-18", less="endpoint", within=ENTRY),
     ClusterVariant("A37-VALID-18", "endpoint_name: 'a-name'", within=ENTRY),
     ClusterVariant("A37-VALID-19", less="address", within=ENDPOINT),
@@ -140,10 +166,25 @@ metadata { filter_metadata { key: 'a.filter' value {} } }
 """
 
 
+IGNORED_AS_WELL = """
+lb_subset_config { fallback_policy: NO_FALLBACK subset_selectors { keys: 'a-key' } }
+upstream_bind_config { source_address { address: '127.0.0.1' port_value: 0 } }
+common_lb_config { healthy_panic_threshold { value: 100 } } use_tcp_for_dns_lookups: true
+cleanup_interval { seconds: 1 } upstream_connection_options { tcp_keepalive {} }
+preconnect_policy { per_upstream_preconnect_ratio { value: 3 } } track_timeout_budgets: true
+"""
+
+
+WITH_IGNORED = (
+    ClusterVariant("A27-CDS-10", IGNORED),
+    ClusterVariant("A27-CDS-10", IGNORED_AS_WELL),
+)
+
+
 OF_EDS = (
     ClusterVariant("A37-VALID-02"),
     ClusterVariant("A37-VALID-27", "load_assignment {}"),
-    ClusterVariant("A27-CDS-10", IGNORED),
+    *WITH_IGNORED,
 )
 
 
@@ -155,6 +196,7 @@ OF_AGGREGATES = (
         otherwise=("envoy",),
     ),
     ClusterVariant("A37-VALID-27", "load_assignment {}"),
+    *WITH_IGNORED,
 )
 
 
@@ -162,6 +204,7 @@ OF_LOGICAL_DNS = (
     ClusterVariant("A37-VALID-03"),
     ClusterVariant("A37-VALID-25", "cluster_name: 'other'", within="load_assignment"),
     ClusterVariant("A37-VALID-25", less="cluster_name", within="load_assignment"),
+    *WITH_IGNORED,
 )
 
 

@@ -28,7 +28,7 @@ from conformance.scenarios.helpers.circuit_breaking import (
     require_failures,
     routed,
 )
-from conformance.scenarios.helpers.load_reports import reported
+from conformance.scenarios.helpers.load_reports import BEHAVIOR, reported
 from conformance.spec.oracles.circuit_breaking import UNLIMITED
 from conformance.world import World
 from conformance.xds_config.clusters import Drop, Threshold
@@ -53,7 +53,11 @@ MORE_THAN_THOSE = 12
 """More streams than any of these limits admits."""
 
 
-ALL = Drop("a-category", 100, "HUNDRED")
+ALL, NOTHING = (Drop("a-category", share, "HUNDRED") for share in (100, 0))
+
+
+EACH_ERROR = tuple({BEHAVIOR: f"error-code-{code}"} for code in range(1, 17))
+"""Headers that make a backend end a request with each status code but OK."""
 
 
 HIGH_LIMIT = 10_000
@@ -141,7 +145,10 @@ async def test_without_load_reports(world: World) -> None:
     "A32-CB-10", "A32-CB-11", "A32-CB-12", "A32-CB-15", needs=("kept_open", "cancel"), seconds=1
 )
 async def test_ended_requests(world: World) -> None:
-    """A request that succeeded, failed, expired or was cancelled no longer counts."""
+    """A request that succeeded, failed, expired or was cancelled no longer counts.
+
+    Requests fail after the response headers, and without them with each status code.
+    """
     names = ("succeeded", "failed", "cancelled", "expired", "refused")
     members = await world.endpoints(2)
     served = routed(*(limited(name, members, 3) for name in names))
@@ -157,6 +164,9 @@ async def test_ended_requests(world: World) -> None:
     await streams.end("failed", grpc.StatusCode.INTERNAL)
     await streams.cancel("cancelled")
     await streams.expired("expired")
+    await world.call(
+        [{CLUSTER_HEADER: "failed", **failing} for failing in EACH_ERROR], concurrency=1
+    )
     clauses = ("A32-CB-10", "A32-CB-11", "A32-CB-12", "A32-CB-12", "A32-CB-15")
     for name, clause in zip(names, clauses, strict=True):
         expected = admits(served, name, in_flight=2)
@@ -258,7 +268,8 @@ async def test_changed_limit(world: World) -> None:
 async def test_updates_of_endpoints_and_policy(world: World) -> None:
     """Updates of the endpoints and of the policy do not change the count.
 
-    The update of the policy raises the limit by one, which shows when it is in use.
+    The first adds an endpoint, and a drop category of zero percent. The update of the policy raises
+    the limit by one, which shows when it is in use.
     """
     members = await world.endpoints(2)
     served = routed(limited("c", members[:1], 3))
@@ -266,7 +277,7 @@ async def test_updates_of_endpoints_and_policy(world: World) -> None:
     await connected(world, "c")
     streams = Streams(world)
     await streams.fill("c", 3)
-    served = routed(limited("c", members, 3))
+    served = routed(dropping(limited("c", members, 3), NOTHING))
     await world.serve(served)
     await world.attempts.require_count(members[1], why="an update lists it")
     expected = admits(served, "c", in_flight=3)
@@ -301,7 +312,10 @@ async def test_service_names(world: World) -> None:
 
 @scenario("A32-CB-21", needs=("kept_open", "channels"))
 async def test_shared_by_channels(world: World) -> None:
-    """The client counts the requests of all channels together."""
+    """The client counts the requests of all channels together.
+
+    The third channel opens while requests of the first are in flight.
+    """
     served = routed(limited("c", await world.endpoints(1), 3))
     await world.serve(served)
     first, second = [await world.channels.open() for _ in range(2)]
@@ -309,8 +323,10 @@ async def test_shared_by_channels(world: World) -> None:
         await connected(world, "c", channel=channel)
     streams = Streams(world)
     await streams.fill("c", 2, channel=first)
+    third = await world.channels.open()
+    await connected(world, "c", channel=third)
     expected = admits(served, "c", in_flight=2)
-    await world.check("A32-CB-21", await streams.take("c", expected, channel=second), expected)
+    await world.check("A32-CB-21", await streams.take("c", expected, channel=third), expected)
     full = admits(served, "c", in_flight=3)
     await world.check("A32-CB-21", await streams.begin("c", channel=first), full)
     await streams.end("c")
@@ -321,17 +337,17 @@ async def test_shared_by_channels(world: World) -> None:
 async def test_load_report(world: World) -> None:
     """The client reports requests beyond the limit as drops without a category.
 
-    First a category drops everything, then nothing is dropped and the limit is reached.
+    First a category drops everything, then it drops nothing and the limit is reached.
     """
     members = await world.endpoints(1)
     served = routed(limited("plain", members, 2), dropping(limited("both", members, 2), ALL))
     await world.serve(served)
     await connected(world, "plain")
     await require_failures(world, "both", why="the drop share is 100 percent")
-    served = routed(limited("plain", members, 2), limited("both", members, 2))
+    served = routed(limited("plain", members, 2), dropping(limited("both", members, 2), NOTHING))
     await world.serve(served)
     there = AllServedBy(served.addresses())
-    why = "the update removed the drops"
+    why = "the update drops nothing"
     await world.rounds.require(there, lambda: calls_to(world, "both", 1), why=why)
     by_category = failed(world, "both")
     streams = Streams(world)

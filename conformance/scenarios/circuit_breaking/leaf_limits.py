@@ -88,7 +88,10 @@ async def test_shared_by_routes(world: World, lists: Shape, choices: tuple[str, 
 
 @scenario("A37-CB-05", needs=("kept_open", "channels"))
 async def test_shared_by_channels(world: World) -> None:
-    """The client counts requests to a leaf over all channels together."""
+    """The client counts requests to a leaf over all channels together.
+
+    The third channel opens while requests of the first are in flight.
+    """
     members = await world.endpoints(1)
     served = aggregate_config(("b", "a"), (below("a", "b"), limited("b", members, 3)))
     await world.serve(served)
@@ -97,8 +100,10 @@ async def test_shared_by_channels(world: World) -> None:
     await connected(world, "b", channel=second)
     streams = Streams(world)
     await streams.fill("a", 2, channel=first)
+    third = await world.channels.open()
+    await connected(world, "a", channel=third)
     expected = admits(served, "b", in_flight=2)
-    await world.check("A37-CB-05", await streams.take("b", expected, channel=second), expected)
+    await world.check("A37-CB-05", await streams.take("a", expected, channel=third), expected)
     full = admits(served, "b", in_flight=3)
     await world.check("A37-CB-05", await streams.begin("a", channel=first), full)
     await streams.end("a")

@@ -7,14 +7,16 @@ import pytest
 
 from conformance import timing
 from conformance.judging.declaration import scenario
-from conformance.judging.expectations import fits
+from conformance.judging.expectations import NoneServedBy, fits
 from conformance.judging.observations import Calls
 from conformance.scenarios.helpers.aggregates import (
     BEFORE_X,
+    FAILS,
     ROOTS,
     TREES,
     UNAFFECTED_ROOT,
     Deployment,
+    calls_to,
     check_each,
     deploy,
     each_position,
@@ -137,7 +139,10 @@ def by(clause: str, *features: str) -> Any:
 @scenario()
 @pytest.mark.parametrize(
     "clause",
-    [by("A88-DATA-01", FAILS_ON_DATA), by("A88-DATA-04", FAILS_ON_DATA, KEEPS_DELETED)],
+    [
+        by("A88-DATA-01", FAILS_ON_DATA),
+        by("A88-DATA-04", KEEPS_DELETED, FAILS_ON_DATA, KEEPS_DELETED),
+    ],
 )
 async def test_deletion_applied(world: World, clause: str) -> None:
     """With fail_on_data_errors the client does not use a deleted Cluster.
@@ -158,15 +163,23 @@ async def test_deletion_applied(world: World, clause: str) -> None:
 
 @scenario("A88-DATA-02", bootstrap=with_features(FAILS_ON_DATA))
 async def test_rejected_cluster(world: World) -> None:
-    """With fail_on_data_errors the client does not use a Cluster whose update it rejected."""
-    well = (await deploy(world, direct=(DIRECT,))).served
-    await in_use(world, well, DIRECT)
-    await require_rejected(world, Kind.CLUSTER, rejected_cluster(well.get_cluster(DIRECT)))
-    lacks = without_resources(well, Kind.CLUSTER, DIRECT)
+    """With fail_on_data_errors the client does not use a Cluster whose update it rejected.
+
+    The text does not say whether a rejected leaf is skipped or fails its tree.
+    """
+    planted = await deploy(world, {"m": "x b"}, direct=(DIRECT,))
+    well, names, roots = planted.served, ("x", DIRECT), ("m", DIRECT)
+    await in_use(world, well, *roots)
+    bad = (rejected_cluster(well.get_cluster(name)) for name in names)
+    await require_rejected(world, Kind.CLUSTER, *bad)
+    lacks = without_resources(well, Kind.CLUSTER, *names)
     await check_each(world, "A88-DATA-02", lacks, DIRECT, lasts=True)
-    mended = await moved(world, well, DIRECT)
+    elsewhere = NoneServedBy(planted.of("x"))
+    calls = await world.eventually(elsewhere, partial(calls_to, world, "m"))
+    await world.check("A88-DATA-02", calls, FAILS if fits(FAILS, calls) else elsewhere)
+    mended = await moved(world, well, *names)
     await world.serve(mended, unheard=True)
-    await check_each(world, "A88-DATA-02", mended, DIRECT)
+    await check_each(world, "A88-DATA-02", mended, *roots)
 
 
 @scenario("A88-DATA-03", bootstrap=with_features(FAILS_ON_DATA))

@@ -17,6 +17,7 @@ from conformance.scenarios.helpers.aggregates import (
     in_use,
     lose_before_x,
     require_subscribed,
+    route_to,
     with_route,
     without_one,
 )
@@ -147,11 +148,13 @@ async def test_changed_service_name(world: World) -> None:
 async def test_changed_routes(world: World) -> None:
     """The client uses new routes once it knows that a part of the new cluster does not exist.
 
-    An update leads the route of b to an aggregate with a leaf that is never sent.
+    An update leads the route of b to an aggregate with a leaf that is never sent, and another
+    route to a cluster that is never sent.
     """
-    planted = await deploy(world, {"m": "x c"}, direct=("b",))
-    lacks = without_resources(planted.served, Kind.CLUSTER, "x")
+    planted = await deploy(world, {"m": "x c"}, direct=("b", DIRECT))
+    lacks = without_resources(planted.served, Kind.CLUSTER, "x", DIRECT)
     before, after = (with_route(lacks, "b", to) for to in ("b", "m"))
+    after = replace(after, routes=(*after.routes, route_to(DIRECT)))
     await in_use(world, before, "b")
     count = round(timing.UNTIL_THEN / timing.PACE)
     meanwhile = await world.start([{CLUSTER_HEADER: "b"}] * count, pace=timing.PACE)
@@ -163,6 +166,8 @@ async def test_changed_routes(world: World) -> None:
     expected = at_the_first(after, "m")
     calls = await world.eventually(expected, partial(calls_to, world, "b"))
     await world.check("A74-CONFIG-03", calls, expected)
+    calls = await calls_to(world, DIRECT)
+    await world.check("A74-CONFIG-03", calls, at_the_first(after, DIRECT))
 
 
 @scenario("A57-TIMER-03", seconds=17, absence=True)

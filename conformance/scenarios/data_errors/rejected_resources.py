@@ -25,6 +25,7 @@ from conformance.world import PendingCalls, World
 from conformance.xds_config.broken import (
     rejected_cluster,
     rejected_endpoints,
+    rejected_logical_dns,
     with_clusters_changed,
     with_endpoints,
     without_resources,
@@ -40,6 +41,10 @@ NESTED = {"nested-m": "nested-n nested-c", "nested-n": "nested-x nested-b"}
 
 DIRECT = "direct"
 """A rejected or deleted cluster that is the target of a route."""
+
+
+BY_DNS = "by-dns"
+"""A cluster of a route that is rejected as LOGICAL_DNS."""
 
 
 async def started(world: World, *roots: str) -> dict[str, PendingCalls]:
@@ -89,11 +94,15 @@ async def test_initial_endpoints(world: World) -> None:
 
 @scenario("A37-TROUBLE-26", "A37-TROUBLE-31")
 async def test_updated_endpoints(world: World) -> None:
-    """If the client rejects an update of endpoints, it uses those that it accepted before."""
+    """If the client rejects an update of endpoints, it uses those that it accepted before.
+
+    The update has other endpoints, which serve as well.
+    """
     planted = await deploy(world, *TREES)
     well = planted.served
     await in_use(world, well, *ROOTS)
-    refused = (rejected_endpoints(well.get_cluster(name)) for name in each_position("x"))
+    others = await moved(world, well, "x")
+    refused = (rejected_endpoints(others.get_cluster(name)) for name in each_position("x"))
     await require_rejected(world, Kind.ENDPOINTS, *refused)
     await check_each(world, "A37-TROUBLE-26", well, lasts=True)
     fewer = with_x_first(well)
@@ -112,36 +121,42 @@ def with_x_first(served: XdsConfig) -> XdsConfig:
 @scenario("A37-TROUBLE-11", "A37-TROUBLE-12", "A37-TROUBLE-14", "A37-TROUBLE-35")
 async def test_initial_clusters(world: World) -> None:
     """If the client rejects a cluster and never accepted it, requests to it fail."""
-    planted = await deploy(world, *TREES, direct=(UNAFFECTED_ROOT, DIRECT))
+    planted = await deploy(world, *TREES, direct=(UNAFFECTED_ROOT, DIRECT, BY_DNS))
     well, bad = planted.served, (*each_position("x"), DIRECT)
-    lacks = without_resources(well, Kind.CLUSTER, *bad)
+    lacks = without_resources(well, Kind.CLUSTER, *bad, BY_DNS)
     await world.serve(lacks)
-    waiting = await started(world, *ROOTS, DIRECT, UNAFFECTED_ROOT)
+    waiting = await started(world, *ROOTS, DIRECT, BY_DNS, UNAFFECTED_ROOT)
     await require_subscribed(world, Kind.CLUSTER, lacks)
-    await require_rejected(
-        world, Kind.CLUSTER, *(rejected_cluster(well.get_cluster(name)) for name in bad)
-    )
-    clauses = {DIRECT: "A37-TROUBLE-12", UNAFFECTED_ROOT: "A37-TROUBLE-35"}
+    clusters = [rejected_cluster(well.get_cluster(name)) for name in bad]
+    nameless = rejected_logical_dns(well.get_cluster(BY_DNS))
+    await require_rejected(world, Kind.CLUSTER, *clusters, nameless)
+    clauses = {
+        DIRECT: "A37-TROUBLE-12",
+        BY_DNS: "A37-TROUBLE-12",
+        UNAFFECTED_ROOT: "A37-TROUBLE-35",
+    }
     for root, calls in waiting.items():
         clause = clauses.get(root, "A37-TROUBLE-11")
         expected = at_the_first(lacks, root) if root in clauses else without_one(lacks, root)
         await world.check(clause, await calls.over(), expected)
     await world.serve(well)
-    await check_each(world, "A37-TROUBLE-14", well, *ROOTS, DIRECT)
+    await check_each(world, "A37-TROUBLE-14", well, *ROOTS, DIRECT, BY_DNS)
 
 
 @scenario("A37-TROUBLE-13", "A37-TROUBLE-14")
 async def test_updated_clusters(world: World) -> None:
     """If the client rejects an update of a Cluster, it uses the tree as it was.
 
-    The updates are for the leaf x of each tree, and for one aggregate.
+    The updates are for the leaf x of each tree, and for one aggregate. The leaves get the EDS
+    service name of other endpoints, which serve as well.
     """
     well = (await deploy(world, *TREES, direct=(UNAFFECTED_ROOT,))).served
     await in_use(world, well, *ROOTS, UNAFFECTED_ROOT)
-    bad = (*each_position("x"), "only-m")
-    await require_rejected(
-        world, Kind.CLUSTER, *(rejected_cluster(well.get_cluster(name)) for name in bad)
-    )
+    leaves = each_position("x")
+    others = (well.get_cluster(name).known_as(UNAFFECTED_ROOT) for name in leaves)
+    updates = map(rejected_cluster, (*others, well.get_cluster("only-m")))
+    bad = (*leaves, "only-m")
+    await require_rejected(world, Kind.CLUSTER, *updates)
     later = await with_another_beside(world, well)
     await check_each(world, "A37-TROUBLE-13", later, lasts=True)
     # Remove the Clusters, so that the control plane sends the valid ones again.

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from functools import partial
+from itertools import cycle
 from typing import Final
 
 import pytest
@@ -179,7 +180,8 @@ async def test_unresolved(world: World, trouble: Answer, later: str) -> None:
 async def test_changed_name(world: World) -> None:
     """If an update changes the name or the port of a LOGICAL_DNS cluster, the client uses the new.
 
-    The first update changes the name, the second one the port.
+    The first update changes the name, the second one the port. Routes lead to the cluster, and to
+    an aggregate of it.
     """
     first, second = await world.registry.of_one_port("127.0.0.2", "127.0.0.3")
     (third,) = await world.registry.of_one_port("127.0.0.3")
@@ -187,17 +189,22 @@ async def test_changed_name(world: World) -> None:
         {host("a"): NameRecords((first.host,)), host("b"): NameRecords((third.host,))}
     )
     steps = (by_name("a", first), by_name("b", second), by_name("b", third))
-    before, *after = (aggregate_config(("m",), (leaf("m", discovery=step),)) for step in steps)
-    await in_use(world, before, "m")
+    roots, above = ("m", "above"), Cluster(name="above", discovery=Aggregate(("m",)))
+    before, *after = (aggregate_config(roots, (leaf("m", discovery=step), above)) for step in steps)
+    await in_use(world, before, *roots)
     for served in after:
         headers = [
-            {**session, CLUSTER_HEADER: "m"} for session in world.sessions(BACKGROUND_REQUESTS)
+            {**session, CLUSTER_HEADER: root}
+            for session, root in zip(
+                world.sessions(BACKGROUND_REQUESTS), cycle(roots), strict=False
+            )
         ]
         meanwhile = await BackgroundTraffic.begin(world, headers)
         await world.serve(served)
-        expected = at_the_first(served, "m")
-        calls = await world.eventually(expected, partial(calls_to, world, "m"))
-        await world.check("A37-DNS-12", calls, expected)
+        for root in roots:
+            expected = at_the_first(served, root)
+            calls = await world.eventually(expected, partial(calls_to, world, root))
+            await world.check("A37-DNS-12", calls, expected)
         await world.check("A37-DNS-12", await meanwhile.over(), EndsWith("OK"))
 
 

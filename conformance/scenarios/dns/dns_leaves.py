@@ -19,7 +19,13 @@ from conformance.scenarios.helpers.aggregates import (
     each_position,
     leaf,
 )
-from conformance.scenarios.helpers.circuit_breaking import Streams, admits, connected, limited
+from conformance.scenarios.helpers.circuit_breaking import (
+    Streams,
+    admits,
+    below,
+    connected,
+    limited,
+)
 from conformance.scenarios.helpers.localities import serve_again
 from conformance.world import World
 from conformance.xds_config.clusters import LogicalDns
@@ -61,14 +67,18 @@ async def test_positions(world: World) -> None:
 
 @scenario("A37-DNS-14", needs=("kept_open",))
 async def test_circuit_breaking(world: World) -> None:
-    """The client enforces the limit of a LOGICAL_DNS cluster."""
-    (member,) = await world.endpoints(1)
-    cluster = replace(limited("m", [member], 3), discovery=LogicalDns(member.address))
-    served = aggregate_config(("m",), (cluster,))
+    """The client enforces the limit of a LOGICAL_DNS cluster, also below an aggregate."""
+    direct, leaf_below = [
+        replace(limited(name, [member], 3), discovery=LogicalDns(member.address))
+        for name, member in zip("bc", await world.endpoints(2), strict=True)
+    ]
+    served = aggregate_config(("b", "m"), (direct, below("m", "c"), leaf_below))
     await world.serve(served)
-    await connected(world, "m")
-    await world.check("A37-DNS-14", await Streams(world).begin("m", 5), admits(served, "m"))
-    await world.check("A37-DNS-14", await calls_to(world, "m"), EndsWith("UNAVAILABLE"))
+    await connected(world, "b", "m")
+    streams = Streams(world)
+    for root, cluster in (("b", "b"), ("m", "c")):
+        await world.check("A37-DNS-14", await streams.begin(root, 5), admits(served, cluster))
+        await world.check("A37-DNS-14", await calls_to(world, root), EndsWith("UNAVAILABLE"))
 
 
 def service(name: str) -> ClusterVariant:
@@ -108,8 +118,14 @@ EVERYTHING: Final = ClusterVariant(
 
 @scenario("A37-DNS-17")
 async def test_no_drops(world: World) -> None:
-    """The client does not drop requests to a LOGICAL_DNS cluster."""
-    (member,) = await world.endpoints(1)
-    served = aggregate_config(("m",), (leaf("m", discovery=LogicalDns(member.address)),))
-    await world.serve(with_raw_clusters(served, EVERYTHING.of(served.cluster())))
-    await world.check("A37-DNS-17", await calls_to(world, "m", 20), AllServedBy((member.address,)))
+    """The client does not drop requests to a LOGICAL_DNS cluster, also below an aggregate."""
+    clusters = [
+        leaf(name, discovery=LogicalDns(address))
+        for name, address in zip("bc", await world.addresses(2), strict=True)
+    ]
+    served = aggregate_config(("b", "m"), (*clusters, below("m", "c")))
+    dropping = [EVERYTHING.of(cluster.resource()) for cluster in clusters]
+    await world.serve(with_raw_clusters(served, *dropping))
+    for root, cluster in zip(("b", "m"), clusters, strict=True):
+        calls = await calls_to(world, root, 20)
+        await world.check("A37-DNS-17", calls, AllServedBy(cluster.addresses()))

@@ -24,6 +24,7 @@ from conformance.scenarios.helpers.aggregates import (
 )
 from conformance.scenarios.helpers.localities import fail
 from conformance.world import World
+from conformance.xds_config.clusters import Aggregate, Cluster
 from conformance.xds_config.trees import at_the_first
 from test_servers import Answer, Close, NameRecords, NoSuchName, Refuse, ServerFailure
 
@@ -104,21 +105,28 @@ async def asked_again(world: World, name: str, kept: Expectation, *, beyond: int
 async def test_refused_connection(world: World) -> None:
     """If connections of a LOGICAL_DNS cluster are refused, the client resolves its name again.
 
-    The first address refuses every connection; then the name gets a new address. A client may
-    resolve again after the least time between two queries, or at the next attempt after that. It
-    may connect to the new address at once, or after the backoff of that attempt.
+    The first address refuses every connection; then the name gets a new address. So it is with the
+    name of an aggregate's leaf. A client may resolve again after the least time between two
+    queries, or at the next attempt after that. It may connect to the new address at once, or after
+    the backoff of that attempt.
     """
     before, after = await world.registry.of_one_port("127.0.0.2", "127.0.0.3")
     await before.set_mode(Refuse())
-    await world.names.begin({host("a"): NameRecords((before.host,))})
-    await world.serve(aggregate_config(("a",), (leaf("a", discovery=by_name("a", before)),)))
-    calls = partial(calls_to, world, "a")
-    await world.rounds.require(FAILS, calls, why="the address of its name refuses connections")
+    await world.names.begin({host(name): NameRecords((before.host,)) for name in "ab"})
+    leaves = [leaf(name, discovery=by_name(name, before)) for name in "ab"]
+    above = Cluster(name="above", discovery=Aggregate(("b",)))
+    await world.serve(aggregate_config(("a", "above"), (*leaves, above)))
+    calls = {name: partial(calls_to, world, root) for name, root in (("a", "a"), ("b", "above"))}
+    for make_calls in calls.values():
+        why = "the address of its name refuses connections"
+        await world.rounds.require(FAILS, make_calls, why=why)
     beyond = world.names.mark
-    world.names.set(host("a"), NameRecords((after.host,)))
+    for name in calls:
+        world.names.set(host(name), NameRecords((after.host,)))
     backoff = world.resolutions.retried
     within = world.resolutions.apart + backoff
-    await world.names.asked_again(host("a"), beyond=beyond, within=within)
     moved = AllServedBy((after.address,))
-    seen = await world.eventually(moved, calls, within=backoff + timing.ATTEMPT)
-    await world.check("A37-DNS-10", seen, moved)
+    for name, make_calls in calls.items():
+        await world.names.asked_again(host(name), beyond=beyond, within=within)
+        seen = await world.eventually(moved, make_calls, within=backoff + timing.ATTEMPT)
+        await world.check("A37-DNS-10", seen, moved)

@@ -27,7 +27,7 @@ from conformance.scenarios.helpers.circuit_breaking import (
     until_at,
 )
 from conformance.scenarios.helpers.load_reports import reported
-from conformance.spec.oracles.statistics import FALSE_ALARM, draws_needed
+from conformance.spec.oracles.statistics import FALSE_ALARM, draws_needed, draws_to_meet_all
 from conformance.world import World
 from conformance.xds_config.clusters import Cluster, Drop
 from conformance.xds_config.routes import CLUSTER_HEADER
@@ -44,13 +44,20 @@ ENOUGH_DROPS = draws_needed(2 / 3, 1 / 2, FALSE_ALARM / DRAWN)
 
 SHARES = {
     "half-of-hundred": ("A27-DROP-05", (1, 2), [Drop("a", 50, "HUNDRED")]),
-    "half-of-ten-thousand": ("A27-DROP-06", (1, 2), [Drop("a", 5_000, "TEN_THOUSAND")]),
-    "half-of-million": ("A27-DROP-07", (1, 2), [Drop("a", 500_000, "MILLION")]),
+    "most-of-ten-thousand": ("A27-DROP-06", (3, 4), [Drop("a", 7_500, "TEN_THOUSAND")]),
+    "most-of-million": ("A27-DROP-07", (3, 4), [Drop("a", 750_000, "MILLION")]),
     "quarter": ("A27-DROP-01", (1, 4), [Drop("a", 250_000, "MILLION")]),
 }
 
 
 ALL = (Drop("a", 100, "HUNDRED"), Drop("a", 10_000, "TEN_THOUSAND"), Drop("a", 1_000_000))
+
+
+LAST_OF_THREE = (Drop("a", 0, "HUNDRED"), Drop("b", 0, "HUNDRED"), Drop("c", 100, "HUNDRED"))
+
+
+TO_MEET_ONE_IN_A_HUNDRED = draws_to_meet_all((1 / 100, 99 / 100))
+"""Number of requests of which at least one is served if only 99 percent are dropped."""
 
 
 HALVES = (Drop("first", 50, "HUNDRED"), Drop("second", 500_000, "MILLION"))
@@ -85,21 +92,27 @@ async def test_all_requests(world: World) -> None:
     await world.serve(routed(*clusters, beside))
     await until_at(world, "beside", beside, why="its endpoints resource has no drops")
     for cluster in clusters:
-        calls = await calls_to(world, cluster.name, 10)
+        calls = await calls_to(world, cluster.name, TO_MEET_ONE_IN_A_HUNDRED // len(ALL) + 1)
         await world.check("A27-DROP-03", calls, Fails())
         await world.check("A27-DROP-02", calls, EndsWith("UNAVAILABLE"))
 
 
 @scenario("A27-DROP-08", seconds=2, waits=True)
 async def test_two_categories(world: World) -> None:
-    """The client applies each category to the requests that earlier categories left."""
-    cluster = dropping(limited("c", await world.endpoints(1)), *HALVES)
-    await world.serve(routed(cluster))
+    """The client applies each category to the requests that earlier categories left.
+
+    Another cluster has three categories, and the last one drops everything.
+    """
+    members = await world.endpoints(1)
+    cluster = dropping(limited("c", members), *HALVES)
+    await world.serve(routed(cluster, dropping(limited("last", members), *LAST_OF_THREE)))
     await until_at(world, "c", cluster, why="a quarter of the requests passes both categories")
     calls = await calls_to(world, "c", 2 * ENOUGH_DROPS)
     await world.check("A27-DROP-08", calls, DropRate(share=(3, 4)))
     shares = DropProportions(cluster="c", shares={"first": (2, 3), "second": (1, 3)})
     await world.check("A27-DROP-08", await reported(world, shares), shares)
+    everything = await calls_to(world, "last", TO_MEET_ONE_IN_A_HUNDRED)
+    await world.check("A27-DROP-08", everything, EndsWith("UNAVAILABLE"))
 
 
 @scenario("A27-DROP-09")

@@ -6,6 +6,7 @@ the behavior.
 """
 
 from functools import partial
+from itertools import pairwise
 
 import pytest
 from msgspec.structs import replace
@@ -72,6 +73,33 @@ async def test_locality_twice(world: World) -> None:
     await world.check("A27-VALID-01", answer, AckedOrNacked(acked=True))
 
 
+@scenario("A27-VALID-01")
+async def test_locality_twice_apart(world: World) -> None:
+    """The client rejects a locality listed twice with another one between, in any priority.
+
+    Localities that differ in one part of their names are not the same.
+    """
+    here, _ = await two(world)
+    first = here.get_cluster().localities
+    addresses = [Endpoint(address) for address in await world.addresses(4)]
+
+    def listed(*names: str, priority: int) -> list[Locality]:
+        there = zip(addresses, names, strict=False)
+        return [Locality((address,), name, priority=priority) for address, name in there]
+
+    alike = listed("a/b/c", "a/b/d", "a/d/c", "d/b/c", priority=1)
+    answer = await placed(world, here, *first, *alike)
+    await world.check("A27-VALID-01", answer, AckedOrNacked(acked=True))
+    for priority, above in enumerate(((), first)):
+        twice = listed("a/b/c", "a/b/d", "a/b/c", priority=priority)
+        answer = await placed(world, here, *above, *twice)
+        await world.check("A27-VALID-01", answer, AckedOrNacked(acked=False))
+        if answer.acked:
+            break
+        calls = await world.call(world.sessions(5))
+        await world.check("A27-VALID-01", calls, AllServedBy(here.addresses()))
+
+
 @pytest.mark.parametrize(
     ("clause", "more", "less", "within"),
     [
@@ -130,3 +158,26 @@ async def test_locality_weight_sums(world: World) -> None:
     await world.check("A27-WEIGHT-01", answer, AckedOrNacked(acked=False))
     if not answer.acked:
         await world.check("A27-WEIGHT-01", await calls(), AllServedBy((a, b)))
+
+
+@scenario("A27-WEIGHT-01")
+async def test_drawn_locality_weight_sums(world: World) -> None:
+    """The client rejects a sum above a uint32 of several weights, in any priority."""
+    here, _ = await two(world)
+    first = here.get_cluster().localities
+    count = world.rng.randint(3, 5)
+    total = LARGEST + world.rng.randint(1, 1_000)
+    ends = [0, *sorted(world.rng.sample(range(1, total), count - 1)), total]
+    weights = [end - begin for begin, end in pairwise(ends)]
+    addresses = await world.addresses(count)
+    for priority, above in enumerate(((), first)):
+        heavy = [
+            Locality((Endpoint(address),), address, weight, priority)
+            for address, weight in zip(addresses, weights, strict=True)
+        ]
+        answer = await placed(world, here, *above, *heavy)
+        await world.check("A27-WEIGHT-01", answer, AckedOrNacked(acked=False))
+        if answer.acked:
+            break
+        calls = await world.call(world.sessions(5))
+        await world.check("A27-WEIGHT-01", calls, AllServedBy(here.addresses()))

@@ -1,5 +1,7 @@
 """A42, Hash Policy: filter_state with the key io.grpc.channel_id."""
 
+from functools import partial
+
 from conformance.judging.declaration import scenario
 from conformance.judging.expectations import ChannelsDiffer, OneEndpoint, SeveralEndpoints, fits
 from conformance.judging.observations import Calls
@@ -72,9 +74,9 @@ async def test_differs_by_process(world: World) -> None:
 async def test_same_across_routes_and_updates(world: World) -> None:
     """The channel id stays the same on every route and after every update of the routes.
 
-    The new routes have no hash policy for one of the methods, which shows when they are in use. The
-    scenario needs the `metadata` capability, because a client without it may have a channel for
-    each method.
+    New routes come twice. They have no hash policy for one of the methods, which shows when they
+    are in use. The scenario needs the `metadata` capability, because a client without it may have a
+    channel for each method.
     """
     localities = single_locality(await world.addresses(MANY_ENDPOINTS)).get_cluster().localities
     served = one_cluster(
@@ -83,12 +85,13 @@ async def test_same_across_routes_and_updates(world: World) -> None:
     )
     await world.serve(served)
     calls = [await world.call([{}] * 10, path=path) for path in (UNARY, EMPTY)]
-    updated = one_cluster(localities, routes=(Route((), path=EMPTY), Route((CHANNEL_ID,))))
-    await world.control.offer(Kind.ROUTE, updated.route_configuration())
     why = "the new routes have no hash policy for it"
-    apart = SeveralEndpoints()
-    await world.rounds.require(apart, lambda: world.call([{}] * 10, path=EMPTY), why=why)
-    calls.append(await world.call([{}] * 20))
+    for unhashed, path in ((EMPTY, UNARY), (UNARY, EMPTY)):
+        updated = one_cluster(localities, routes=(Route((), path=unhashed), Route((CHANNEL_ID,))))
+        await world.control.offer(Kind.ROUTE, updated.route_configuration())
+        spread = partial(world.call, [{}] * 10, path=unhashed)
+        await world.rounds.require(SeveralEndpoints(), spread, why=why)
+        calls.append(await world.call([{}] * 20, path=path))
     everything = Calls(tuple(call for some in calls for call in some))
     await world.check("A42-CHAN-04", everything, OneEndpoint())
 

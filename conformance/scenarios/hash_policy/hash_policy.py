@@ -33,7 +33,7 @@ from conformance.world import (
 )
 from conformance.xds_config.config import merge, one_cluster, single_locality
 from conformance.xds_config.policies import RoundRobin
-from conformance.xds_config.routes import BY_SESSION, SESSION, Route
+from conformance.xds_config.routes import BY_SESSION, CLUSTER_HEADER, SESSION, Route
 from fake_control_plane import Kind
 
 A, B, C = HeaderPolicy(name="a"), HeaderPolicy(name="b"), HeaderPolicy(name="c")
@@ -48,22 +48,39 @@ TERMINAL_B = HeaderPolicy(name="b", terminal=True)
 TERMINAL_CHANNEL = ChannelIdPolicy(terminal=True)
 
 
-async def varying(world: World, header: str, **still: str) -> Calls:
+OTHERS = ("other", f"{SESSION}-id", f"x-{SESSION}", f"{SESSION}s")
+"""Headers that are not the session, though some names resemble it."""
+
+
+def b_rewritten_to(substitution: str) -> HeaderPolicy:
+    """Return a policy that hashes the header b, in which this replaces some digits."""
+    return HeaderPolicy(name="b", regex="[0-7]", substitution=substitution)
+
+
+CHANGES = ((B,), (b_rewritten_to("x"),), (b_rewritten_to("y"),), (TERMINAL_A, B), ())
+"""Lists of policies, each of which an update brings: two differ only in a substitution."""
+
+
+async def varying(world: World, header: str, *, path: str = UNARY, **still: str) -> Calls:
     """Make calls that differ in this header only."""
-    return await world.call(
-        [still | {header: value} for value in world.values.some(ENOUGH_TO_DIFFER)]
-    )
+    values = world.values.some(ENOUGH_TO_DIFFER)
+    return await world.call([still | {header: value} for value in values], path=path)
 
 
 @scenario("A42-HASH-01")
 async def test_policies_of_the_route(world: World) -> None:
     """The client computes the hash from the policies of the matched route.
 
-    Each value of a header comes twice, next to different values of the other header.
+    Each value of a header comes twice, next to different values of the other header. A third route
+    has no policies, so that its requests are spread although they are equal.
     """
     served = one_cluster(
         single_locality(await world.addresses(4)).get_cluster().localities,
-        routes=(Route((A,), path=UNARY), Route((B,), path=EMPTY)),
+        routes=(
+            Route((), when=(CLUSTER_HEADER, "none")),
+            Route((A,), path=UNARY),
+            Route((B,), path=EMPTY),
+        ),
     )
     await world.serve(served)
     first, second = world.values.some(ENOUGH_TO_DIFFER), world.values.some(ENOUGH_TO_DIFFER)
@@ -74,8 +91,11 @@ async def test_policies_of_the_route(world: World) -> None:
     ]
     unary = await world.call(headers, path=UNARY)
     empty = await world.call(headers, path=EMPTY)
-    await world.check("A42-HASH-01", unary, served.matches_ring(route=0))
-    await world.check("A42-HASH-01", empty, served.matches_ring(route=1))
+    await world.check("A42-HASH-01", unary, served.matches_ring(route=1))
+    await world.check("A42-HASH-01", empty, served.matches_ring(route=2))
+    equal = {CLUSTER_HEADER: "none", "a": "same", "b": "same"}
+    spread = await world.call([equal] * ENOUGH_TO_SPREAD)
+    await world.check("A42-HASH-01", spread, served.all_endpoints_serve())
 
 
 @scenario("A42-HASH-21")
@@ -110,9 +130,10 @@ async def test_same_results_same_hash(world: World) -> None:
 
 @scenario("A42-HASH-04", needs=("channels",))
 async def test_same_hash_in_every_channel_and_process(world: World) -> None:
-    """The hash of headers does not depend on the channel or the process."""
-    await world.plain_ring()
-    headers = world.sessions(ENOUGH_TO_DIFFER)
+    """The hash of headers, of one or of two, does not depend on the channel or the process."""
+    await world.plain_ring(A, B)
+    both = [{"a": a, "b": b} for a, b in world.values.pairs(ENOUGH_TO_DIFFER)]
+    headers = (*both, *({"a": a} for a in world.values.some(ENOUGH_TO_DIFFER)))
     first = await world.call(headers)
     in_channel = await world.call(headers, channel=await world.channels.open())
     in_process = await world.call(headers, channel=await world.channels.open_elsewhere())
@@ -157,7 +178,7 @@ async def test_one_header_of_two(world: World, sent: str) -> None:
     [
         case("no-policies", "A42-HASH-11", (), {SESSION: "same"}),
         case("no-result-of-several", "A42-HASH-09", (A, TERMINAL_B, C), {"other": "same"}),
-        case("header-not-sent", "A42-HDR-03", BY_SESSION, {"other": "same"}),
+        case("header-not-sent", "A42-HDR-03", BY_SESSION, dict.fromkeys(OTHERS, "same")),
     ],
 )
 @scenario("A42-HASH-10", "A42-HASH-12")
@@ -175,10 +196,18 @@ async def test_random_hash(
 
 @scenario("A42-HASH-13")
 async def test_terminal_with_result(world: World) -> None:
-    """A terminal policy with a result ends the list."""
-    await world.plain_ring(TERMINAL_A, B)
-    await world.check("A42-HASH-13", await varying(world, "a", b="same"), SeveralEndpoints())
-    await world.check("A42-HASH-13", await varying(world, "b", a="same"), OneEndpoint())
+    """A terminal policy with a result ends the list, also if it rewrites its header."""
+    rewritten = HeaderPolicy(name="a", regex="[0-7]", substitution="x", terminal=True)
+    served = one_cluster(
+        single_locality(await world.addresses(4)).get_cluster().localities,
+        routes=(Route((TERMINAL_A, B), path=UNARY), Route((rewritten, B), path=EMPTY)),
+    )
+    await world.serve(served)
+    for path in (UNARY, EMPTY):
+        moving = await varying(world, "a", path=path, b="same")
+        still = await varying(world, "b", path=path, a="same")
+        await world.check("A42-HASH-13", moving, SeveralEndpoints())
+        await world.check("A42-HASH-13", still, OneEndpoint())
 
 
 @scenario("A42-HASH-02", "A42-HASH-14")
@@ -210,13 +239,17 @@ async def test_terminal_on_the_channel_id_after_others(world: World) -> None:
     await world.check("A42-HASH-14", await varying(world, "c", a="same"), OneEndpoint())
 
 
-@scenario("A42-HASH-15")
+@scenario("A42-HASH-13", "A42-HASH-15")
 async def test_terminal_without_result(world: World) -> None:
-    """A terminal policy without a result does not end the list if there is no hash yet."""
-    await world.plain_ring(TERMINAL_A, B)
+    """A terminal policy without a result does not end the list if there is no hash yet.
+
+    The second policy is terminal as well, and ends the list.
+    """
+    await world.plain_ring(TERMINAL_A, TERMINAL_B, C)
     same = await world.call([{"b": "same"}] * ENOUGH_TO_DIFFER)
     await world.check("A42-HASH-15", same, OneEndpoint())
     await world.check("A42-HASH-15", await varying(world, "b"), SeveralEndpoints())
+    await world.check("A42-HASH-13", await varying(world, "c", b="same"), OneEndpoint())
 
 
 @scenario("A42-HASH-16")
@@ -239,14 +272,16 @@ async def test_terminal_on_unsupported_type(world: World) -> None:
 
 @scenario("A42-HASH-18")
 async def test_route_update(world: World) -> None:
-    """After an update of the route, the client hashes by the new policies."""
+    """After each update of the route, the client hashes by the new policies."""
     served = await world.plain_ring(A)
     headers = [{"a": "same", "b": value} for value in world.values.some(ENOUGH_TO_DIFFER)]
     await world.require_served(headers)
-    changed = served.with_hash_policies(B)
-    await world.serve(changed)
-    calls = await world.eventually(changed.matches_ring(), lambda: world.call(headers))
-    await world.check("A42-HASH-18", calls, changed.matches_ring())
+    for policies in CHANGES:
+        changed = served.with_hash_policies(*policies)
+        await world.serve(changed)
+        expected = changed.matches_ring() if policies else SeveralEndpoints()
+        calls = await world.eventually(expected, partial(world.call, headers))
+        await world.check("A42-HASH-18", calls, expected)
 
 
 @scenario("A42-HASH-19")
@@ -271,7 +306,7 @@ async def test_unsupported_types(world: World, clause: str, kind: UnsupportedKin
     """The client accepts a policy of an unsupported type, and treats it as without a result.
 
     Requests are equal: they are spread if the policy is alone, and stay together with a header
-    policy.
+    policy before or after it.
     """
     served = await world.plain_ring()
     await world.require_served(world.sessions(1))
@@ -293,9 +328,12 @@ async def test_unsupported_types(world: World, clause: str, kind: UnsupportedKin
     for headers in rounds:
         calls = await world.eventually(world.checks.own(clause, by), partial(world.call, headers))
         await world.check(clause, calls, by)
-    await world.serve(served.with_hash_policies(UnsupportedPolicy(kind), *BY_SESSION))
-    headers = rounds[0][:ENOUGH_TO_DIFFER]
-    same = await world.eventually(OneEndpoint(), lambda: world.call(headers))
-    await world.check(clause, same, {"A42": OneEndpoint(), "envoy": OneEndpoint()})
+    stay = {"A42": OneEndpoint(), "envoy": OneEndpoint()}
     several = {"A42": SeveralEndpoints(), "envoy": SeveralEndpoints()}
-    await world.check(clause, await varying(world, SESSION), several)
+    before, after = (A, UnsupportedPolicy(kind)), (UnsupportedPolicy(kind), B)
+    for policies, header, other in ((after, "b", "a"), (before, "a", "b")):
+        await world.serve(served.with_hash_policies(*policies))
+        make_calls = partial(varying, world, other, **cookie, **{header: "same"})
+        same = await world.eventually(OneEndpoint(), make_calls)
+        await world.check(clause, same, stay)
+        await world.check(clause, await varying(world, header, **{other: "same"}), several)

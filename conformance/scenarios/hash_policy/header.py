@@ -3,6 +3,7 @@
 import itertools
 
 import pytest
+from msgspec.structs import replace
 
 from conformance.judging.declaration import case, scenario
 from conformance.judging.expectations import (
@@ -16,14 +17,27 @@ from conformance.judging.expectations import (
 )
 from conformance.judging.observations import Contrast
 from conformance.spec.oracles.request_hash import HeaderPolicy, SeveralValues, rewrite
-from conformance.world import BY_ARCS, ENOUGH_TO_DIFFER, ENOUGH_TO_SPREAD, World
+from conformance.world import (
+    BY_ARCS,
+    EMPTY,
+    ENOUGH_TO_DIFFER,
+    ENOUGH_TO_SPREAD,
+    PLAIN_ENDPOINTS,
+    UNARY,
+    Headers,
+    World,
+)
 from conformance.xds_config.config import single_locality
 from conformance.xds_config.policies import RingHash
-from conformance.xds_config.routes import BY_SESSION, SESSION
+from conformance.xds_config.routes import BY_SESSION, CLUSTER_HEADER, SESSION, Route
 from fake_control_plane import Kind
 
 MANY_ENDPOINTS = 256
 """Number of endpoints; a single wrong hash reaches the right one once in 256 times."""
+
+
+NAMES = ("x-user-id", "cabin", "x-bin-id", "x_1.y")
+"""Names of headers, some of which resemble names of binary ones."""
 
 
 def rewriting(regex: str, substitution: str) -> HeaderPolicy:
@@ -35,13 +49,22 @@ def rewriting(regex: str, substitution: str) -> HeaderPolicy:
 async def test_header(world: World) -> None:
     """A header policy hashes the value of the request header.
 
-    60 random values all miss one of four endpoints once in five million runs.
+    60 random values all miss one of four endpoints once in five million runs. Other routes hash
+    headers of other names.
     """
-    served = await world.plain_ring()
+    by_name = (Route((HeaderPolicy(name=name),), when=(CLUSTER_HEADER, name)) for name in NAMES)
+    plain = single_locality(await world.addresses(4))
+    served = replace(plain, routes=(*by_name, *plain.routes))
+    await world.serve(served)
     sessions = world.sessions(ENOUGH_TO_SPREAD)
     calls = await world.call((*sessions, *sessions[:ENOUGH_TO_DIFFER]))
     await world.check("A42-HDR-01", calls, OneEndpoint(each_value_of=SESSION))
     await world.check("A42-HDR-01", calls, EachServesSome(served.addresses()))
+    for name in NAMES:
+        values = world.values.some(ENOUGH_TO_DIFFER)
+        calls = await world.call([{CLUSTER_HEADER: name, name: value} for value in 2 * values])
+        await world.check("A42-HDR-01", calls, OneEndpoint(each_value_of=name))
+        await world.check("A42-HDR-01", calls, SeveralEndpoints())
 
 
 @scenario("A42-HDR-02")
@@ -50,9 +73,11 @@ async def test_hash_of_the_value(world: World) -> None:
 
     A client with a wrong hash looks like one with unknown keys, so there are enough calls to judge
     the ring by its arcs. The ring is small: it shows far fewer changes than another hash would.
+    XXH64 treats short and long values differently, so there are values of all lengths.
     """
     served = await world.plain_ring(ring=RingHash(minimum=256))
-    calls = await world.call(world.sessions(BY_ARCS))
+    headers = [{SESSION: value} for value in world.values.of_all_lengths(BY_ARCS)]
+    calls = await world.call(headers)
     await world.check("A42-HDR-02", calls, served.matches_ring())
 
 
@@ -94,12 +119,21 @@ async def test_repeated_header(world: World) -> None:
 
 @scenario("A42-HDR-07", needs=("metadata",))
 async def test_binary_header(world: World) -> None:
-    """The client treats a header whose name ends in -bin as absent."""
-    served = await world.plain_ring(HeaderPolicy(name="session-bin"))
-    calls = await world.call([{"session-bin": b"\x00same"}] * ENOUGH_TO_SPREAD)
+    """The client treats a header whose name ends in -bin as absent.
+
+    On another route a second policy hashes the session, so that requests stay together.
+    """
+    binary = HeaderPolicy(name="session-bin")
+    alone, beside = Route((binary,), path=UNARY), Route((binary, *BY_SESSION), path=EMPTY)
+    served = replace(single_locality(await world.addresses(4)), routes=(alone, beside))
+    await world.serve(served)
+    same: Headers = {"session-bin": b"\x00same", SESSION: "same"}
+    spread = await world.call([same] * ENOUGH_TO_SPREAD)
+    together = await world.call([same] * ENOUGH_TO_DIFFER, path=EMPTY)
     await world.check(
-        "A42-HDR-07", calls, {"A42": served.all_endpoints_serve(), "envoy": OneEndpoint()}
+        "A42-HDR-07", spread, {"A42": served.all_endpoints_serve(), "envoy": OneEndpoint()}
     )
+    await world.check("A42-HDR-07", together, {"A42": OneEndpoint(), "envoy": OneEndpoint()})
 
 
 @scenario("A42-HDR-08", "A42-HDR-09")
@@ -156,6 +190,12 @@ async def test_pseudo_header(world: World, name: str) -> None:
         case("every-match", "A42-HDR-13", rewriting("[0-4]", "x"), "{}"),
         case("anchored-match", "A42-HDR-13", rewriting("^[0-9a-f]", "x"), "{}"),
         case("groups", "A42-HDR-14", rewriting(r"^(\w+)\.(\w+)$", r"\2/\1"), "{}.y"),
+        case(
+            "nine-groups",
+            "A42-HDR-14",
+            rewriting(9 * "([0-9a-f])", r"\9\8\7\6\5\4\3\2\1"),
+            "{}",
+        ),
         case("ten-groups", "A42-HDR-21", rewriting(10 * "([0-9a-f])", r"\10\2x\3_"), "{}"),
         case("whole-match", "A42-HDR-19", rewriting("[a-f]+", r"<\0>"), "{}"),
         case("backslash", "A42-HDR-20", rewriting("[a-f]+", r"\\"), "{}"),
@@ -180,8 +220,17 @@ async def test_rewrite(world: World, clause: str, policy: HeaderPolicy, sessions
 
 @scenario("A42-HDR-12")
 async def test_rewrite_to_one_value(world: World) -> None:
-    """Values that a rewrite makes equal have the same hash."""
-    served = await world.plain_ring(rewriting("[0-9a-f]+", "same"))
+    """Values that a rewrite makes equal have the same hash.
+
+    Another route has another rewrite, by which the client hashes first.
+    """
+    to_one = (rewriting("[0-9a-f]+", "same"),)
+    plain = single_locality(await world.addresses(PLAIN_ENDPOINTS), policies=to_one)
+    other = Route((rewriting("[0-4]", "x"),), path=EMPTY)
+    served = replace(plain, routes=(other, *plain.routes))
+    await world.serve(served)
+    calls = await world.call(world.sessions(ENOUGH_TO_DIFFER), path=EMPTY)
+    await world.check("A42-HDR-12", calls, served.matches_ring(route=0))
     calls = await world.call(world.sessions(ENOUGH_TO_DIFFER))
     await world.check("A42-HDR-12", calls, OneEndpoint())
     await world.check("A42-HDR-12", calls, served.matches_ring())

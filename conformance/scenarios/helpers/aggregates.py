@@ -27,7 +27,7 @@ from conformance.world.rounds import Round
 from conformance.xds_config.clusters import Aggregate, Cluster, Discovery, Eds, LogicalDns
 from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.endpoints import Endpoint, Locality
-from conformance.xds_config.policies import Policy, RoundRobin
+from conformance.xds_config.policies import RoundRobin
 from conformance.xds_config.routes import BY_SESSION, CLUSTER_HEADER, Route
 from conformance.xds_config.subscriptions import subscriptions
 from conformance.xds_config.trees import at_the_first, with_clusters
@@ -39,10 +39,10 @@ Shape = Mapping[str, str]
 """Each aggregate and its underlying clusters, separated by spaces; the first is the root."""
 
 
-def aggregates(shape: Shape, *, policy: Policy = RoundRobin()) -> tuple[Cluster, ...]:  # noqa: B008
+def aggregates(shape: Shape) -> tuple[Cluster, ...]:
     """Return the aggregates of a tree."""
     return tuple(
-        Cluster(name=name, discovery=Aggregate(tuple(below.split())), policy=policy)
+        Cluster(name=name, discovery=Aggregate(tuple(below.split())), policy=RoundRobin())
         for name, below in shape.items()
     )
 

@@ -57,6 +57,11 @@ def below(name: str, *leaves: str, limit: int | None = None) -> Cluster:
     )
 
 
+def reported_below(name: str, *leaves: str) -> Cluster:
+    """Return an aggregate with lrs_server; the text does not say if that of a leaf applies."""
+    return msgspec.structs.replace(below(name, *leaves), is_reported=True)
+
+
 def dropping(cluster: Cluster, *drops: Drop) -> Cluster:
     """Return the cluster with these drop categories."""
     return msgspec.structs.replace(

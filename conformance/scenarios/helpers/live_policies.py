@@ -110,12 +110,14 @@ class LivePolicy:
         Args:
             odd: the variant of the Cluster.
             as_if: the expected policy.
-            exactly: True to check a ring entry by entry.
+            exactly: True to check a ring entry by entry; before, a ring of another size may be
+                in use.
 
         Raises:
             PreconditionTimeout: the client did not use another policy before the update.
         """
-        if self._in_use is None or type(self._in_use) is type(as_if):
+        is_alike = self._in_use == as_if if exactly else type(self._in_use) is type(as_if)
+        if self._in_use is None or is_alike:
             await self._go_to(BEFORE if isinstance(as_if, RoundRobin) else RoundRobin())
         answer = await send_and_await_answer(
             self._world, self._served.with_policy(RoundRobin()), odd

@@ -17,9 +17,9 @@ from conformance.judging.expectations import (
     DropProportions,
     DropsReported,
     EachServesSome,
-    IssuedReported,
     LoadMatches,
     MetricsReported,
+    RequestsReported,
     fits,
 )
 from conformance.judging.observations import OPEN, Loads, Metrics, ReportedLoad, ReportedMetrics
@@ -77,7 +77,7 @@ def _service_name(cluster: Cluster) -> str:
     return (isinstance(cluster.discovery, Eds) and cluster.discovery.service_name) or ""
 
 
-OfSums = DropsReported | DropProportions | IssuedReported
+OfSums = DropsReported | DropProportions | RequestsReported
 
 
 async def reported(world: World, *expectations: LoadMatches | OfSums) -> Loads:
@@ -258,6 +258,16 @@ async def with_another(world: World, served: XdsConfig) -> XdsConfig:
     member.set_metrics(TELLING[NAMED][0])
     another = Locality((Endpoint(member.address),), ANOTHER)
     return served.with_localities(*served.get_cluster().localities, another)
+
+
+async def with_replaced(world: World, served: XdsConfig) -> XdsConfig:
+    """Return the config with other backends in the locality whose backends have named metrics."""
+    members = await world.endpoints(len(TELLING[NAMED]))
+    for member, told in zip(members, TELLING[NAMED], strict=True):
+        member.set_metrics(told)
+    replaced = Locality(tuple(Endpoint(member.address) for member in members), NAMED)
+    others = (place for place in served.get_cluster().localities if place.name != NAMED)
+    return served.with_localities(replaced, *others)
 
 
 def listing(served: XdsConfig, *metrics: str) -> XdsConfig:

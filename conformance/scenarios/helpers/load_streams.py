@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Awaitable, Callable, Collection
+from typing import Final
 
 import grpc
 
 from conformance import timing
 from conformance.judging.aborts import PreconditionTimeout
+from conformance.judging.expectations import LoadMatches, RequestsInProgress, RequestsReported
 from conformance.judging.observations import (
     Attempt,
     Attempts,
     LoadReport,
     LoadReports,
+    Loads,
     ReportedLoad,
     ReportOfACluster,
 )
 from conformance.scenarios.helpers.load_reports import locality_name
-from conformance.spec.oracles.load import Load, LoadKey
+from conformance.spec.oracles.load import Load, LoadKey, due
 from conformance.world import World, waits
 from fake_control_plane import (
     ClusterLoad,
@@ -31,10 +34,12 @@ from fake_control_plane import (
 )
 
 
-def ask(world: World, *clusters: str, interval: float = 1.0) -> None:
+def ask(
+    world: World, *clusters: str, interval: float = 1.0, endpoint_granularity: bool = False
+) -> None:
     """Request the load of these clusters (by default of all) on current and later load streams."""
     world.plane.script.loads.ask(
-        interval=interval, clusters=clusters or None, endpoint_granularity=True
+        interval=interval, clusters=clusters or None, endpoint_granularity=endpoint_granularity
     )
 
 
@@ -194,6 +199,25 @@ def newest_report(world: World) -> LoadReports:
     return load_reports(world, only=tuple(itertools.islice(told, 1)))
 
 
+def issued_by(seen: Loads, wanted: LoadMatches, *clusters: str) -> RequestsReported:
+    """Expect a report of all requests that the backends of these clusters received."""
+    issued = dict.fromkeys(clusters, 0)
+    for place, load in due(seen.received, wanted.places).items():
+        if place.cluster in issued:
+            issued[place.cluster] += load.issued
+    return RequestsReported({name: (each, each) for name, each in issued.items()})
+
+
+def in_progress(seen: Loads, wanted: LoadMatches, cluster: str) -> RequestsInProgress:
+    """Expect a report of the requests in progress at this cluster, as its backends count them."""
+    counted = due(seen.received, wanted.places)
+    gauges = {place: load.in_progress for place, load in counted.items() if load.in_progress}
+    return RequestsInProgress(
+        cluster=cluster,
+        in_progress=tuple(each for each in gauges.items() if each[0].cluster == cluster),
+    )
+
+
 def _report(request: LoadRequest, of: str | None) -> LoadReport:
     who = request.identity
     return LoadReport(
@@ -223,3 +247,19 @@ def _of_a_cluster(load: ClusterLoad) -> ReportOfACluster:
         ),
         endpoints=sum(len(place.endpoints) for place in load.localities),
     )
+
+
+async def stopped(world: World) -> None:
+    """Stop the control plane, and start it again."""
+    await world.control.stop()
+    await world.control.resume()
+
+
+Way = Callable[[World], Callable[[], Awaitable[None]]]
+
+ENDS: Final[dict[str, Way]] = {
+    "ok": lambda world: ending(world, grpc.StatusCode.OK),
+    "unavailable": lambda world: ending(world, grpc.StatusCode.UNAVAILABLE),
+    "control-plane": lambda world: lambda: stopped(world),
+}
+"""Ways to end a load stream: by a status, and with its connection."""

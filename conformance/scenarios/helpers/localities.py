@@ -43,8 +43,11 @@ gets all calls with a chance of about 2^-20."""
 ILL: Final = ("UNHEALTHY", "DRAINING", "TIMEOUT", "DEGRADED")
 """Health statuses that a client must ignore by A27, used in turn."""
 
+UNDEFINED: Final = 17
+"""A health status that is no name of the enum, so neither HEALTHY nor UNKNOWN."""
+
 _NAME: Final = re.compile(r"[A-Za-z]\d*")
-_PLACE: Final = re.compile(r"(?P<name>[A-Za-z]\d*)(:(?P<weight>\d+))?(?P<state>[-!+]?)")
+_PLACE: Final = re.compile(r"(?P<name>[A-Za-z]\d*)(:(?P<weight>\d+))?(?P<state>[-!+?]?)")
 
 
 class LocalityEndpoint(msgspec.Struct, frozen=True):
@@ -53,7 +56,7 @@ class LocalityEndpoint(msgspec.Struct, frozen=True):
     name: str
     weight: int = 1
     state: str = ""
-    """``-``: not listed; ``!``: unhealthy; ``+``: HEALTHY."""
+    """``-``: not listed; ``!``: unhealthy; ``?``: UNDEFINED; ``+``: HEALTHY."""
 
     @property
     def serves(self) -> bool:
@@ -134,7 +137,8 @@ class LocalityUpdates:
         )
 
     def _endpoint(self, place: LocalityEndpoint, ill: str) -> Endpoint:
-        health = {"!": ill, "+": "HEALTHY"}.get(place.state, "UNKNOWN")
+        healths: dict[str, str | int] = {"!": ill, "?": UNDEFINED, "+": "HEALTHY"}
+        health = healths.get(place.state, "UNKNOWN")
         return Endpoint(self._members[place.name].address, health=health)
 
     def wanted(self, line: str) -> Expectation:

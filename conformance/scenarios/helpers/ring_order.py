@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterator, Sequence
+import itertools
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from typing import Final
 
@@ -70,6 +71,8 @@ async def ring_order(
 ) -> RingOrder:
     """Serve one locality of `count` endpoints; return them in the ring order of a request.
 
+    The list has them in the opposite order, so a client that follows the list fails.
+
     Args:
         world: the scenario's world.
         count: number of endpoints; with more than five, some orders may not occur on the ring.
@@ -80,9 +83,9 @@ async def ring_order(
         unasked: True if the client must have the endpoints before any request.
     """
     members = await world.endpoints(count)
-    listed: dict[str, int | None] = dict.fromkeys(member.address for member in members)
-    listed.update(zip(listed, weights, strict=False))
-    served = weighted_locality(listed, policy=ring)
+    weighted = itertools.zip_longest(members, weights)
+    listed: dict[str, int | None] = {member.address: weight for member, weight in weighted}
+    served = weighted_locality(dict(reversed(listed.items())), policy=ring)
     served = served.with_localities(*served.get_cluster().localities, *beside)
     served = msgspec.structs.replace(served, routes=tuple(routes))
     key_format = world.checks.key_format
@@ -124,7 +127,7 @@ class RingOrder:
     def __len__(self) -> int:
         return len(self._members)
 
-    def beginning_with(self, *members: Member, entries: int = 1) -> Headers:
+    def beginning_with(self, *members: Member, entries: int = 1) -> dict[str, str]:
         """Return the headers of a request whose ring order starts with these endpoints.
 
         Args:
@@ -164,6 +167,24 @@ class RingOrder:
         """Return every endpoint, in ring order from the lowest hash."""
         return self._rings[0].preference(0)
 
+    def is_first(self, member: Member, headers: Mapping[str, str]) -> bool:
+        """Return whether a request picks this endpoint first, on all rings of the client."""
+        value = xxh64(headers[SESSION])
+        return all(ring.preference(value)[0] == member.address for ring in self._rings)
+
+    def goes_on_at_the_start(self) -> bool:
+        """Return whether a search past the end of the ring differs from one that turns back there.
+
+        The endpoints of the last entries, of which there is one on each ring, are left out.
+        """
+        last = {ring.addresses[ring.owners[-1]] for ring in self._rings}
+        ways = [[ring.addresses[owner] for owner in ring.owners] for ring in self._rings]
+        firsts = [
+            [next(each for each in walk if each not in last) for walk in (way, reversed(way))]
+            for way in ways
+        ]
+        return all(onward != back for onward, back in firsts)
+
     def turns(self, count: int) -> tuple[str, ...]:
         """Return the endpoints of the ring's first entries, once for consecutive entries."""
         ring = self._rings[0]
@@ -200,11 +221,27 @@ class RingOrder:
             by_state[state].append(member)
         for member in by_state["READY"]:
             await self.make_ready(member)
-        beside = by_state["READY"][:1]
-        for member in by_state["TRANSIENT_FAILURE"]:
-            await self.make_failed(member, *beside)
         for member in by_state["CONNECTING"]:
             await self.make_connecting(member)
+        beside, failing = by_state["READY"][:1], by_state["TRANSIENT_FAILURE"]
+        if not beside:
+            await self._fail_together(*failing)
+            return
+        for member in failing:
+            await self.make_failed(member, *beside)
+
+    async def _fail_together(self, *members: Member) -> None:
+        """Make endpoints fail after the client has tried each of them.
+
+        One after another, later requests might try none: some clients fail every request once two
+        endpoints have failed.
+        """
+        for member in members:
+            await member.set_mode(Hold())
+        for member in members:
+            await self.make_connecting(member)
+        for member in members:
+            await member.set_mode(Close())
 
     async def set_modes(self, *modes: Mode) -> None:
         """Set the mode of each endpoint.
@@ -330,7 +367,9 @@ def _served_by(member: Member, call: Call, what: str) -> None:
 RAISED_CAP = 16384
 
 
-def ring_of_5001(addresses: Sequence[str], ring: Policy, *, cap: int = RAISED_CAP) -> XdsConfig:
-    """Return a config whose weights require 5,001 entries, unless a maximum or cap is lower."""
+def ring_of_5001(addresses: Sequence[str], ring: Policy) -> XdsConfig:
+    """Return a config whose weights require 5,001 entries, unless a maximum is lower."""
     light, first, two = addresses
-    return weighted_locality({light: 1, first: 2500, two: 2500}, policy=ring).with_ring_cap(cap)
+    return weighted_locality({light: 1, first: 2500, two: 2500}, policy=ring).with_ring_cap(
+        RAISED_CAP
+    )

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from conformance.judging.declaration import case, scenario
-from conformance.judging.expectations import AckedOrNacked, AllServedBy
+from conformance.judging.expectations import AckedOrNacked, AllServedBy, Expectation
 from conformance.scenarios.helpers.live_clusters import send_and_await_answer
 from conformance.scenarios.helpers.live_policies import (
     Config,
@@ -18,7 +18,7 @@ from conformance.scenarios.helpers.live_policies import (
     hands_on,
 )
 from conformance.scenarios.helpers.localities import fail, tier
-from conformance.world import World
+from conformance.world import ENOUGH_TO_DIFFER, World
 from conformance.world.policies import TEST_POLICY
 from conformance.xds_config.endpoints import Endpoint
 from conformance.xds_config.policies import RingHash, RoundRobin
@@ -58,6 +58,7 @@ CONFIGS: tuple[Config, ...] = (
 OF_A_LANGUAGE: tuple[Config, ...] = (
     {"constructor": 1, "toString": "text", "hasOwnProperty": None, "class": [], "$type": "t"},
     {"__proto__": {"endpoint": 1, "more": [True]}},
+    {"within": [{"__proto__": 1, "more": {"constructor": None, "__proto__": {}}}]},
 )
 
 
@@ -204,6 +205,12 @@ async def test_per_locality_and_at_top(world: World) -> None:
     for config in ({"row": "each its own"}, {"endpoint": 1, "row": "and later"}):
         odd = ClusterVariant("A52-CUSTOM-11", policies(in_localities(custom(config))))
         await live.given(odd, config, live.by_locality)
+    (added,) = await world.addresses(1)
+    places = live.served.get_cluster().localities
+    await live.place(*places, replace(places[0], endpoints=(Endpoint(added),), name="added"))
+    config = {"row": "with another locality"}
+    odd = ClusterVariant("A52-CUSTOM-11", policies(in_localities(custom(config))))
+    await live.given(odd, config, live.by_locality)
     for config in ({"row": "one for all"}, {"endpoint": 1, "row": "and later"}):
         await live.given(ClusterVariant("A52-CUSTOM-12", policies(custom(config))), config)
 
@@ -246,6 +253,8 @@ async def test_grpc_policies_by_name(world: World) -> None:
     ring = RingHash(minimum=300, maximum=300)
     await live.taken(ClusterVariant("A52-CUSTOM-13", policies(AS_A_RING, round_robin())), ring)
     await live.taken(ClusterVariant("A52-CUSTOM-13", policies(AS_TURNS, ring_hash())), RoundRobin())
+    below = policies(in_localities(AS_TURNS, ring_hash()))
+    await live.taken(ClusterVariant("A52-CUSTOM-13", below), RoundRobin())
     other = ClusterVariant("A52-CUSTOM-03", policies(BY_THE_OTHER_PACKAGE, ring_hash()))
     await live.taken(other, RoundRobin())
 
@@ -266,9 +275,12 @@ async def test_bad_config_of_grpc_policy(world: World) -> None:
         world, served, ClusterVariant("A52-CUSTOM-13", policies(AS_A_RING))
     )
     await world.check("A52-CUSTOM-13", known, AckedOrNacked(acked=True))
+    as_before: Expectation = AllServedBy(served.addresses())
+    calls = partial(world.call, 2 * world.sessions(ENOUGH_TO_DIFFER))
+    if known.acked:
+        as_before = served.with_policy(RingHash(minimum=300, maximum=300)).matches_ring()
+        await world.rounds.require(as_before, calls, why="the Cluster with a ring was accepted")
     for each in (policies(BAD_RING), policies(BAD_RING, round_robin())):
         answer = await send_and_await_answer(world, served, ClusterVariant(clause, each))
         await world.check(clause, answer, AckedOrNacked(acked=False))
-        await world.check(
-            clause, await world.call(world.sessions(16)), AllServedBy(served.addresses())
-        )
+        await world.check(clause, await calls(), as_before)

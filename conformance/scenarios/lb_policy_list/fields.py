@@ -20,6 +20,9 @@ BY_HASH = "lb_policy: RING_HASH"
 BEYOND = "ring_hash_lb_config { minimum_ring_size { value: 8388609 } }"
 
 
+TOO_LARGE = "ring_hash_lb_config { maximum_ring_size { value: 8388609 } }"
+
+
 MURMUR = "ring_hash_lb_config { hash_function: MURMUR_HASH_2 }"
 
 
@@ -35,6 +38,8 @@ ROWS = (
     (ClusterVariant("A52-FIELD-02", f"{BY_HASH} {OTHER_SIZES} {RING}"), RingHash()),
     (ClusterVariant("A52-FIELD-03", f"lb_policy: RANDOM {TURNS}"), RoundRobin()),
     (ClusterVariant("A52-FIELD-04", f"{BY_HASH} {BEYOND} {RING}"), RingHash()),
+    (ClusterVariant("A52-FIELD-04", f"{BY_HASH} {TOO_LARGE} {TURNS}"), RoundRobin()),
+    (ClusterVariant("A52-FIELD-04", f"{TOO_LARGE} {RING}"), RingHash()),
     (ClusterVariant("A52-FIELD-03", f"lb_policy: MAGLEV {TURNS}"), RoundRobin()),
     (ClusterVariant("A52-FIELD-03", f"lb_policy: LEAST_REQUEST {RING}"), RingHash()),
     (ClusterVariant("A52-FIELD-03", f"lb_policy: CLUSTER_PROVIDED {TURNS}"), RoundRobin()),
@@ -65,6 +70,14 @@ async def test_aggregate(world: World) -> None:
     gRPC as well.
     """
     live = await LiveCluster.begin(world, "aggregate")
+    for policy in ("CLUSTER_PROVIDED", "MAGLEV"):
+        await live.taken(ClusterVariant("A52-FIELD-03", f"lb_policy: {policy} {TURNS}"))
+
+
+@scenario("A52-FIELD-03", AFTERWARDS)
+async def test_logical_dns(world: World) -> None:
+    """The client accepts LOGICAL_DNS with load_balancing_policy and any lb_policy."""
+    live = await LiveCluster.begin(world, "LOGICAL_DNS")
     for policy in ("CLUSTER_PROVIDED", "MAGLEV"):
         await live.taken(ClusterVariant("A52-FIELD-03", f"lb_policy: {policy} {TURNS}"))
 

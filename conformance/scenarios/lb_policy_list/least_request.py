@@ -13,13 +13,13 @@ from conformance.judging.observations import Calls
 from conformance.scenarios.helpers.aggregates import calls_to, leaf
 from conformance.scenarios.helpers.circuit_breaking import Streams, routed
 from conformance.scenarios.helpers.live_clusters import AFTERWARDS, UNCHANGED, LiveCluster
-from conformance.spec.oracles.statistics import draws_needed, draws_that_tell
+from conformance.spec.oracles.statistics import draws_that_tell
 from conformance.world import Headers, World
 from conformance.xds_config.config import one_cluster, with_raw_clusters
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import RoundRobin
 from conformance.xds_config.policy_lists import in_localities, least_request, policies
-from conformance.xds_config.routes import CLUSTER_HEADER
+from conformance.xds_config.routes import CLUSTER, CLUSTER_HEADER
 from conformance.xds_config.variants import ClusterVariant
 
 ELEVEN, MANY, LARGEST = 11, 2**31 - 1, 2**32 - 1
@@ -40,6 +40,10 @@ MISSED = 1e-3
 
 AT_ONCE = 8
 """Number of concurrent requests. This many streams keep an endpoint busier than the idle one."""
+
+
+FEW_AT_ONCE = 3
+"""Fewer concurrent requests, because the endpoint of another locality gets most streams."""
 
 
 ROUND = 500
@@ -112,6 +116,7 @@ def next_to(drawn: int) -> tuple[int, int]:
         case("listed-count", "A48-LEAST-03", listed, (4, 6)),
         case("old-eleven", "A48-LEAST-04", beside, (ELEVEN,)),
         case("listed-many", "A48-LEAST-04", listed, (MANY,)),
+        case("old-largest", "A48-LEAST-04", beside, (LARGEST,)),
     ],
 )
 @scenario(needs=("kept_open",), seconds=3)
@@ -148,16 +153,17 @@ async def test_prefers_idle_endpoint(
     await world.check(clause, calls, Proportions({idle: share}, rest=tuple(busy)))
 
 
-@scenario("A48-LEAST-06")
+@scenario("A48-LEAST-06", needs=("kept_open",), seconds=2)
 async def test_localities(world: World) -> None:
     """Under lb_policy LEAST_REQUEST the client chooses a locality by its weight.
 
     The lighter locality has more endpoints: a client that counts endpoints would send it half of
-    the requests.
+    the requests. Two of these endpoints are busy, so that the third gets each request that samples
+    it, 5 of 9.
     """
-    *three, b = await world.addresses(4)
+    idle, *busy, b = await world.addresses(4)
     localities = (
-        Locality(tuple(map(Endpoint, three)), name="three"),
+        Locality(tuple(map(Endpoint, (idle, *busy))), name="three"),
         Locality((Endpoint(b),), name="b", weight=3),
     )
     served = one_cluster(localities, policy=RoundRobin())
@@ -165,16 +171,28 @@ async def test_localities(world: World) -> None:
         with_raw_clusters(served, ClusterVariant("A48-LEAST-06", OLD).of(served.cluster()))
     )
     make_calls = partial(world.call, world.sessions(40))
-    await world.rounds.require(EachServesSome((*three, b)), make_calls, why="all endpoints serve")
-    calls = await world.call(world.sessions(draws_needed(1 / 4, 1 / 2)))
-    shares = {**dict.fromkeys(three, (1, 12)), b: (3, 4)}
-    await world.check("A48-LEAST-06", calls, Proportions(shares))
+    every = EachServesSome((idle, *busy, b))
+    await world.rounds.require(every, make_calls, why="all endpoints serve")
+    streams = Streams(world)
+    while min(map(streams.at, busy)) < FEW_AT_ONCE:
+        await streams.fill(CLUSTER)
+    await streams.end_all_at(idle)
+    requests = world.sessions(4 * draws_that_tell(5 / 9, 1 / 3, MISSED))
+    rounds = [await world.call(some, concurrency=FEW_AT_ONCE) for some in in_rounds(requests)]
+    calls = Calls(tuple(chain.from_iterable(rounds)))
+    await world.check("A48-LEAST-06", calls, Proportions({b: (3, 4)}, rest=(idle, *busy)))
+    elsewhere = Calls(tuple(call for call in calls if call.endpoint != b))
+    await world.check("A48-LEAST-06", elsewhere, Proportions({idle: (5, 9)}, rest=tuple(busy)))
 
 
 BELOW_TWO = tuple(
     ClusterVariant("A48-LEAST-05", said)
     for too_few in (0, 1)
-    for said in (beside(too_few), policies(least_request(count(too_few))))
+    for said in (
+        beside(too_few),
+        listed(too_few),
+        policies(in_localities(least_request(count(too_few)))),
+    )
 )
 
 

@@ -14,6 +14,8 @@ from conformance.xds_config.policy_lists import (
     NO_CONFIG,
     NO_EXTENSION,
     RING_HASH,
+    ROUND_ROBIN,
+    WRR_LOCALITY,
     entry,
     in_localities,
     policies,
@@ -37,10 +39,18 @@ GARBAGE = entry(given_bytes(f"{TYPE}/{RING_HASH}", NO_MESSAGE))
 BAD = (MURMUR, GARBAGE)
 
 
+NO_LOCALITIES = entry(given_bytes(f"{TYPE}/{WRR_LOCALITY}", NO_MESSAGE))
+
+
 RING, TURNS = ring_hash(), round_robin()
 
 
 UNKNOWN = unknown()
+
+
+def below_two(*entries: str) -> str:
+    """Return a WrrLocality within a WrrLocality, with these entries."""
+    return in_localities(in_localities(*entries))
 
 
 NOBODYS = struct("xdspec.NobodyHasThisPolicy", {})
@@ -52,6 +62,28 @@ NAMED_AS_A_MESSAGE = struct(RING_HASH, {})
 
 NAMED_AS_IN_CONFIGS = entry(given_bytes(f"{TYPE}/round_robin"))
 """An entry whose type is neither TypedStruct nor any other message."""
+
+
+RANDOM, MAGLEV = (
+    entry(given_bytes(f"{TYPE}/envoy.extensions.load_balancing_policies.{name}"))
+    for name in ("random.v3.Random", "maglev.v3.Maglev")
+)
+"""Policies of the xDS API that gRPC does not support."""
+
+
+BAD_STRUCT = struct("ring_hash_experimental", {"minRingSize": "many"})
+
+
+NEARLY_TURNS = tuple(
+    entry(given_bytes(f"{TYPE}/{name}"))
+    for name in (
+        f"{ROUND_ROBIN}2",
+        ROUND_ROBIN.lower(),
+        ROUND_ROBIN.removesuffix("n"),
+        f"xdspec.{ROUND_ROBIN.rpartition('.')[2]}",
+    )
+)
+"""Entries whose types have nearly the name of RoundRobin, or the end of its name."""
 
 
 NOTHING_KNOWN = in_localities(UNKNOWN, UNKNOWN)
@@ -79,6 +111,10 @@ USED: Sequence[tuple[str, Policy, Sequence[str]]] = (
     ("A52-LIST-11", IN_TURN, (round_robin(name="envoy.load_balancing_policies.ring_hash"), RING)),
     ("A52-LIST-11", AS_RING, (ring_hash(name=""), TURNS)),
     ("A52-LIST-07", IN_TURN, (TURNS, *(MURMUR,) * 100)),
+    ("A52-LIST-02", AS_RING, (*NEARLY_TURNS, RING, TURNS)),
+    ("A52-LIST-07", IN_TURN, (in_localities(TURNS, MURMUR, GARBAGE), BAD_STRUCT)),
+    ("A52-LIST-02", AS_RING, (RANDOM, NOBODYS, RING, TURNS)),
+    ("A52-LIST-02", IN_TURN, (MAGLEV, TURNS, RING)),
 )
 
 
@@ -90,38 +126,77 @@ async def test_used_policy(world: World) -> None:
         await live.taken(ClusterVariant(clause, policies(*entries)), as_if)
 
 
-SIZES = (
-    ("minRingSize", "many"),
-    ("minRingSize", {"a": 1}),
-    ("maxRingSize", -1),
+SIZES = tuple(
+    {field: value}
+    for field in ("minRingSize", "maxRingSize")
+    for value in ("many", {"a": 1}, [1], True, -1)
 )
+"""Configs of ring_hash_experimental whose size is no number, or is negative."""
 
 
 REFUSED = (
     *(
         ClusterVariant("A52-LIST-03", policies(*several))
-        for several in ((UNKNOWN,), (UNKNOWN,) * 5)
+        for several in ((UNKNOWN,), (UNKNOWN,) * 5, (NOBODYS,))
     ),
     *(ClusterVariant("A52-LIST-04", policies(policy)) for policy in BAD),
     *(ClusterVariant("A52-LIST-05", policies(policy, TURNS)) for policy in BAD),
     *(
         ClusterVariant("A52-LIST-06", policies(*entries))
-        for entries in ((NOTHING_KNOWN,), (NOTHING_KNOWN, TURNS))
+        for entries in (
+            (NOTHING_KNOWN,),
+            (NOTHING_KNOWN, TURNS),
+            (in_localities(NOTHING_KNOWN, TURNS),),
+        )
     ),
     ClusterVariant("A52-LIST-08", policies()),
     *(
-        ClusterVariant("A52-LIST-09", policies(policy))
+        ClusterVariant("A52-LIST-09", policies(place))
         for policy in (NO_EXTENSION, entry(NO_CONFIG))
+        for place in (policy, in_localities(policy))
     ),
     *(
-        ClusterVariant("A52-LIST-12", policies(policy, *more))
+        ClusterVariant("A52-LIST-12", policies(*entries))
         for policy in NO_LIST
-        for more in ((), (TURNS,))
+        for entries in ((policy,), (policy, TURNS), (in_localities(policy, TURNS),))
     ),
     *(
-        ClusterVariant("A52-LIST-13", policies(struct("ring_hash_experimental", {field: value})))
-        for field, value in SIZES
+        ClusterVariant("A52-LIST-13", policies(struct("ring_hash_experimental", sizes)))
+        for sizes in SIZES
     ),
+    *(
+        ClusterVariant(
+            "A52-LIST-13", policies(in_localities(struct("ring_hash_experimental", sizes)), TURNS)
+        )
+        for sizes in SIZES[::4]
+    ),
+)
+
+
+BELOW: Sequence[tuple[str, ...]] = (
+    *((place,) for policy in BAD for place in (in_localities(policy), below_two(policy))),
+    *((UNKNOWN, policy) for policy in BAD),
+    *((in_localities(UNKNOWN, policy),) for policy in BAD),
+    (NO_LOCALITIES,),
+    (in_localities(NO_LOCALITIES),),
+)
+"""Lists in which the first supported policy cannot be converted: after unknown ones, and below."""
+
+
+BELOW_AND_MORE: Sequence[tuple[str, ...]] = (
+    *((in_localities(policy, TURNS),) for policy in BAD),
+    *((in_localities(policy), TURNS) for policy in BAD),
+    (UNKNOWN, MURMUR, TURNS),
+    (below_two(MURMUR, TURNS),),
+    (in_localities(in_localities(MURMUR), TURNS),),
+    (NO_LOCALITIES, TURNS),
+)
+"""Lists as in BELOW, with a valid policy after the bad one: in its own list, or in an outer one."""
+
+
+REFUSED_BELOW = (
+    *(ClusterVariant("A52-LIST-04", policies(*entries)) for entries in BELOW),
+    *(ClusterVariant("A52-LIST-05", policies(*entries)) for entries in BELOW_AND_MORE),
 )
 
 
@@ -135,6 +210,13 @@ async def test_rejected_lists(world: World) -> None:
     """The client rejects a list without a supported policy, or with one that it cannot convert."""
     live = await LiveCluster.begin(world, "EDS")
     await live.refused_all(REFUSED)
+
+
+@scenario(*claims(REFUSED_BELOW), AFTERWARDS, UNCHANGED, seconds=2)
+async def test_rejected_nested_lists(world: World) -> None:
+    """The client rejects a policy that it cannot convert in any list, and after unknown entries."""
+    live = await LiveCluster.begin(world, "EDS")
+    await live.refused_all(REFUSED_BELOW)
 
 
 @scenario("A52-LIST-10", AFTERWARDS)

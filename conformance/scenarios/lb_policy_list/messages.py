@@ -11,6 +11,7 @@ from conformance.judging.expectations import (
     EqualShares,
     Expectation,
     OneEndpoint,
+    SeveralEndpoints,
 )
 from conformance.scenarios.helpers.live_clusters import (
     AFTERWARDS,
@@ -28,6 +29,7 @@ from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import ExtensionRingHash, RingHash
 from conformance.xds_config.policy_lists import (
     XX_HASH,
+    in_localities,
     least_request,
     pick_first,
     policies,
@@ -39,6 +41,17 @@ from conformance.xds_config.routes import SESSION
 from conformance.xds_config.variants import ClusterVariant, RawClusterVariant
 
 BEYOND = 8_388_609
+
+
+BEYOND_LIMIT = f"maximum_ring_size {{ value: {BEYOND} }}"
+
+
+SIZES_BEYOND = (BEYOND, 2**31, 2**32 + 1024, 2**63, 2**64 - 1)
+"""Sizes above 8M; some have other values in 32 bits, or are negative as signed numbers."""
+
+
+LARGE = (1_100, DEFAULT_CAP)
+"""The least and the most of a minimum that is above the default and within each client's cap."""
 
 
 NO_FUNCTION = ""
@@ -53,13 +66,17 @@ def ring(clause: str, sizes: RingHash, function: str = XX_HASH) -> ClusterVarian
 
 @scenario("A52-RING-01", "A52-RING-03", "A52-RING-05", seconds=1)
 async def test_minimum(world: World) -> None:
-    """The client builds the ring with the minimum_ring_size of RingHash, or its default."""
+    """The client builds the ring with the minimum_ring_size of RingHash, or its default.
+
+    Updates change the size alone.
+    """
     live = await LivePolicy.begin(world)
     for clause, sizes in (
         ("A52-RING-03", RingHash()),
         ("A52-RING-05", RingHash()),
         ("A52-RING-01", RingHash(minimum=600)),
         ("A52-RING-01", RingHash(minimum=48)),
+        ("A52-RING-01", RingHash(minimum=world.rng.randint(*LARGE))),
     ):
         await live.taken(ring(clause, sizes), sizes, exactly=True)
 
@@ -82,8 +99,12 @@ async def test_rejected_ring_hash(world: World) -> None:
     functions = [f"hash_function: {function}" for function in ("MURMUR_HASH_2", "7")]
     await live.refused_all(
         [
-            ring("A52-RING-04", RingHash(maximum=BEYOND)),
+            *(ring("A52-RING-04", RingHash(maximum=size)) for size in SIZES_BEYOND),
+            ClusterVariant("A52-RING-04", policies(in_localities(ring_hash(BEYOND_LIMIT)))),
             *(ring("A52-RING-06", RingHash(), function) for function in functions),
+            ClusterVariant(
+                "A52-RING-06", policies(in_localities(ring_hash(function=functions[0])))
+            ),
         ]
     )
 
@@ -174,6 +195,11 @@ SUBSET = policy_bytes.policies(
 )
 
 
+SUBSET_OR_TURNS = policy_bytes.policies(
+    policy_bytes.random_subsetting(2), policy_bytes.round_robin()
+)
+
+
 @scenario("A52-LIST-15", "A52-LIST-16", "A52-LIST-17")
 async def test_policies_of_later_grfcs(world: World) -> None:
     """The client skips policies of other texts in the list, or uses them by its edition.
@@ -195,7 +221,11 @@ async def test_policies_of_later_grfcs(world: World) -> None:
     subset = RawClusterVariant("A52-LIST-17", "a subset of two", SUBSET)
     answer = await send_and_await_answer(world, served, subset)
     await world.check(subset.clause, answer, {"A52": passed_over, "A68": used})
-    await world.require_served(world.sessions(16))
+    turns = RawClusterVariant("A52-LIST-17", "a subset of two, before RoundRobin", SUBSET_OR_TURNS)
+    await send_and_await_answer(world, served, turns)
+    every = EachServesSome(served.addresses())
+    calls = await world.eventually(every, partial(world.call, SAME * 40, concurrency=1))
+    await world.check(turns.clause, calls, {"A52": every, "A68": SeveralEndpoints()})
 
     least = ClusterVariant("A52-LIST-15", policies(least_request(), BAD_RING))
     answer = await send_and_await_answer(world, served, least)

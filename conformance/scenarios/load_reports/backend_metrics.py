@@ -19,6 +19,7 @@ from conformance.scenarios.helpers.load_reports import (
     reported,
     told_of,
     with_another,
+    with_replaced,
 )
 from conformance.spec.oracles.backend_metrics import ALL_NAMED
 from conformance.world import World
@@ -76,6 +77,25 @@ async def test_listed_metrics(world: World, clause: str, listed: tuple[str, ...]
     served = await begin(world, *listed)
     expected = told_of(served, listed, at=(at,))
     await world.check(clause, await metrics(world, served, expected), expected)
+
+
+@scenario("A85-LIST-05", seconds=3.5, waits=True)
+async def test_changed_metric_list_in_known_locality(world: World) -> None:
+    """A new list of metrics applies to an endpoint that replaces those of a known locality."""
+    served = await begin(world, QUEUE)
+    await metrics(world, served, told_of(served, (QUEUE,)))
+    after = listing(await with_replaced(world, served), HITS)
+    await world.serve(after)
+    every = EachServesSome(after.addresses())
+    make_calls = partial(world.call, world.sessions(20))
+    await world.rounds.require(every, make_calls, why="the update lists these endpoints alone")
+    both = after.with_localities(*served.get_cluster().localities, *after.get_cluster().localities)
+    await reported(world, balanced(both))
+    before = mark(world)
+    await world.require_served(world.sessions(40))
+    new = told_of(both, (HITS,), at=(NAMED,))
+    seen = await metrics(world, both, new, since=before)
+    await world.check("A85-LIST-05", seen, new)
 
 
 @scenario("A85-LIST-05", "A85-LIST-06", seconds=3.5, waits=True)

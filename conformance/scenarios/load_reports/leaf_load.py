@@ -12,9 +12,12 @@ from conformance.scenarios.helpers.circuit_breaking import (
     below,
     connected,
     dropping,
+    end,
     failed,
+    kept_open,
     limited,
     lose,
+    reported_below,
     require_failures,
     until_at,
 )
@@ -26,11 +29,6 @@ from conformance.xds_config.clusters import Cluster, Drop
 from conformance.xds_config.routes import CLUSTER_HEADER
 
 
-def reported_below(name: str, *leaves: str) -> Cluster:
-    """Return an aggregate with lrs_server; the text does not say if that of a leaf applies."""
-    return replace(below(name, *leaves), is_reported=True)
-
-
 @scenario("A37-LOAD-01", "A37-LOAD-02", "A37-LOAD-03", seconds=3, waits=True)
 async def test_leaves(world: World) -> None:
     """The client reports requests of an aggregate under the leaf that served them.
@@ -38,7 +36,7 @@ async def test_leaves(world: World) -> None:
     Both leaves have a locality of the same name. The first leaf fails because its connection is
     lost, not because of an update: ROUND_ROBIN then reconnects by itself and fails before the
     client tries the second leaf. So no request can pick the lost connection and count for the wrong
-    leaf.
+    leaf. Requests to the second leaf end after the first is in use again.
     """
     members = await world.endpoints(2)
     b, c = [
@@ -59,10 +57,27 @@ async def test_leaves(world: World) -> None:
     await calls_to(world, "m", 20)
     for clause in ("A37-LOAD-02", "A37-LOAD-03"):
         await world.check(clause, await reported(world, expected), expected)
+    running = await kept_open(world, 5, to="m")
     await serve_again(world, members[:1])
     await until_at(world, "m", b, why="the first leaf serves again")
     await calls_to(world, "m", 20)
+    await end(world)
+    await running.over()
     await world.check("A37-LOAD-02", await reported(world, expected), expected)
+
+
+@scenario("A37-LOAD-01", seconds=1.5, waits=True)
+async def test_leaf_of_a_nested_aggregate(world: World) -> None:
+    """The client reports requests under the leaf, not under the nested aggregate above it."""
+    world.checks.require("A37-TREE-02")
+    leaf = limited("b", await world.endpoints(1), service_name="endpoints-of-b")
+    nested = (reported_below("m", "n"), reported_below("n", "b"))
+    served = aggregate_config(("m",), (*nested, leaf))
+    await world.serve(served)
+    await until_at(world, "m", leaf, why="it is the only leaf")
+    await calls_to(world, "m", 30)
+    expected = balanced(served)
+    await world.check("A37-LOAD-01", await reported(world, expected), expected)
 
 
 @scenario(seconds=1.5, waits=True)

@@ -11,6 +11,7 @@ from conformance.judging.expectations import (
     AttemptSpacing,
     Duration,
     LoadStreamsKept,
+    OnlyTheseReported,
     ReportIntervals,
 )
 from conformance.scenarios.helpers.circuit_breaking import end, kept_open
@@ -44,23 +45,25 @@ SEVERAL = 3
 """Number of reports that would come during the time without load."""
 
 
-@scenario("A27-LRS-25", seconds=5, waits=True)
+@scenario("A27-LRS-25", "A27-LRS-05", seconds=5, waits=True)
 async def test_interval_after_pause(world: World) -> None:
     """After a pause, the load_report_interval of a cluster fits the load in the report.
 
-    A call stays open, so that each report may have the cluster.
+    The server requests all clusters, then one, then all again. A call stays open, so that each
+    report may have the cluster.
     """
     served = await two_clusters(world, is_other_reported=True)
     await world.serve(served)
     await world.require_served(world.sessions(10), path=EMPTY)
     stays = await kept_open(world, 1)
     await reported(world, balanced(served))
-    ask(world, "other")
+    ask(world, "unknown", "other")  # grpc-node never finds the first name: see A27-LRS-03.
     for count in (BACKGROUND_REQUESTS, 0):
         mark = world.control.mark
         await world.require_served(world.sessions(5), path=EMPTY)
-        await next_reports(world, 1, since=mark, of="other")
+        told = await next_reports(world, 1, since=mark, of="other")
         await world.require_served(world.sessions(count)) if count else None
+    await world.check("A27-LRS-05", load_reports(world, only=told), OnlyTheseReported(("other",)))
     before, mark, asked_at = newest_of(world, CLUSTER), world.control.mark, world.now
     ask(world)
     await world.require_served(world.sessions(LATER))

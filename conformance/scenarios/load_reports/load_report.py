@@ -4,12 +4,15 @@ from collections.abc import Sequence
 from functools import partial
 
 import pytest
+from msgspec.structs import replace
 
 from conformance import timing
 from conformance.judging.aborts import SuiteTimeout
 from conformance.judging.declaration import case, scenario
 from conformance.judging.expectations import AllServedBy, EachServesSome, EndsWith
 from conformance.judging.observations import Calls
+from conformance.scenarios.helpers.aggregates import aggregate_config, leaf
+from conformance.scenarios.helpers.circuit_breaking import reported_below
 from conformance.scenarios.helpers.load_reports import (
     BEHAVIOR,
     NAMES,
@@ -22,10 +25,11 @@ from conformance.scenarios.helpers.load_reports import (
 )
 from conformance.scenarios.helpers.localities import endpoints, fail, ranked, serve_again
 from conformance.world import EMPTY, World
-from conformance.xds_config.clusters import Drop
-from conformance.xds_config.config import XdsConfig, logical_dns, with_raw_clusters
+from conformance.xds_config.clusters import Drop, LogicalDns
+from conformance.xds_config.config import XdsConfig, with_raw_clusters
 from conformance.xds_config.policies import RingHash, RoundRobin
 from conformance.xds_config.policy_lists import pick_first, policies, round_robin
+from conformance.xds_config.routes import CLUSTER_HEADER
 from conformance.xds_config.variants import ClusterVariant
 from test_servers import BackendEndpoint as Member
 from test_servers import Close, Hold, Serve
@@ -70,11 +74,20 @@ async def test_localities(world: World, clause: str, policy: RingHash | RoundRob
 
 @scenario("A42-LOAD-03", seconds=1.5, waits=True)
 async def test_logical_dns(world: World) -> None:
-    """Requests to a LOGICAL_DNS cluster count for a locality with an empty name."""
-    (address,) = await world.addresses(1)
-    served = logical_dns(address, is_reported=True)
+    """Requests to each LOGICAL_DNS cluster count for a locality with an empty name.
+
+    One cluster is the target of a route, the other a leaf of an aggregate. Envoy reports the
+    aggregate as well, so both are targets of routes there.
+    """
+    above = (reported_below("m", "c"),) if world.checks.has("A37-LOAD-02") else ()
+    roots = ("b", "m" if above else "c")
+    direct, below = [
+        replace(leaf(name, discovery=LogicalDns(address)), is_reported=True)
+        for name, address in zip("bc", await world.addresses(2), strict=True)
+    ]
+    served = aggregate_config(roots, (direct, *above, below))
     await world.serve(served)
-    await world.require_served(world.sessions(50))
+    await world.require_served([{CLUSTER_HEADER: root} for root in roots * 25])
     await check(world, "A42-LOAD-03", served)
 
 
@@ -217,11 +230,11 @@ async def test_drops(world: World) -> None:
 async def test_pick_first(world: World) -> None:
     """Under pick_first, a request counts for the locality of the connected endpoint.
 
-    A client without pick_first uses round_robin, which also sends all requests to the second
-    locality.
+    It is the second of three. A client without pick_first uses round_robin, which also sends all
+    requests to the second locality.
     """
-    first, second = await endpoints(world, Close(), Serve())
-    served = apart([first, second], ("one", "two")).with_policy(RoundRobin())
+    first, second, third = await endpoints(world, Close(), Serve(), Close())
+    served = apart([first, second, third], ("one", "two", "three")).with_policy(RoundRobin())
     by_pick_first = ClusterVariant("A62-LOAD-01", policies(pick_first(), round_robin()))
     await world.serve(with_raw_clusters(served, by_pick_first.of(served.cluster())))
     there, make_calls = AllServedBy((second.address,)), partial(world.call, world.sessions(10))

@@ -18,6 +18,10 @@ BACKGROUND_REQUESTS, AFTERWARDS = 200, 40
 """Requests during an update, for 1 s at SOAK_PACE, and requests after it."""
 
 
+FAILED_PRIORITIES = (3, 7)
+"""The least and the most priorities of which each is unreachable."""
+
+
 FIFTY = " ".join(f"a{number}" for number in range(50))
 
 
@@ -28,15 +32,18 @@ FIFTY = " ".join(f"a{number}" for number in range(50))
         case("all-replaced", "A27-WEIGHT-03", ("a b:3", "c:3 d")),
         case("gone-and-back", "A27-WEIGHT-04", ("a b", "a", "a b:3")),
         case("joins-another-priority", "A27-WEIGHT-05", ("a | b:3", "a b:3", "a | b:3")),
-        case("health", "A27-HEALTH-01", ("a b+ c! d! e! f!", "g!,h i,j!")),
+        case("health", "A27-HEALTH-01", ("a b+ c! d! e! f! k?", "g!,h i,j!")),
         case("failed-and-mended", "A27-PRIO-05", ("A | B", "A | B c")),
         case("ill-one-by-one", "A27-PRIO-06", ("a b | c", "a! b | c", "a! b! | c", "a b | c")),
         case(
             "ill-in-one-locality", "A27-PRIO-06", ("a!,b | c", "a,b! | c", "a!,b! | c", "a,b | c")
         ),
+        case("most-are-ill", "A27-PRIO-06", ("a!,b!,c!,d!,e | f", "a! b! c! d! e | f")),
         case("empty-meanwhile", "A27-PRIO-07", ("a | b", "a! | b", "a- | b", "a | b")),
         case("removed", "A27-PRIO-08", ("a | b", "b")),
         case("joins-a-failed-one", "A27-PRIO-09", ("A | b", "A b", "A b c")),
+        case("joins-the-first-of-three", "A27-PRIO-09", ("A | b | d", "b A | d")),
+        case("joins-the-second-of-four", "A27-PRIO-09", ("A | B | c | d", "A | B c | d")),
     ],
 )
 async def test_updates(world: World, clause: str, lines: tuple[str, ...]) -> None:
@@ -49,7 +56,9 @@ async def test_updates(world: World, clause: str, lines: tuple[str, ...]) -> Non
     [
         case("all-serve", "A27-PRIO-01", "a | b | c | d"),
         case("empty-one", "A27-PRIO-02", "a- | b | c"),
+        case("empty-two", "A27-PRIO-02", "a- b- | c- d- | e | f"),
         case("empty-one-beside-another", "A27-PRIO-03", "a- b | c"),
+        case("empty-ones-around-another", "A27-PRIO-03", "a- b c- | d"),
         case("two-failed", "A27-PRIO-04", "A | B | c | d"),
     ],
 )
@@ -57,6 +66,15 @@ async def test_updates(world: World, clause: str, lines: tuple[str, ...]) -> Non
 async def test_priorities(world: World, clause: str, line: str) -> None:
     """All requests go to the highest reachable priority; lower ones get no connection."""
     made = await check_lines(world, clause, (line,))
+    await check_below(world, "A42-FAIL-03", made, line)
+
+
+@scenario("A27-PRIO-04", "A42-FAIL-03")
+async def test_several_failed_priorities(world: World) -> None:
+    """Requests go to the first priority that is reachable, however many before it are not."""
+    failed = [f"A{number}" for number in range(world.rng.randint(*FAILED_PRIORITIES))]
+    line = " | ".join((*failed, "b", "c"))
+    made = await check_lines(world, "A27-PRIO-04", (line,))
     await check_below(world, "A42-FAIL-03", made, line)
 
 

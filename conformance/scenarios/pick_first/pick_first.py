@@ -31,7 +31,7 @@ def listed(members: Sequence[Member]) -> XdsConfig:
 
 
 async def check_served(world: World, before: Sequence[Member], serving: Member) -> None:
-    """Check that the last address serves requests, after it has failed in its turn once more."""
+    """Check that an address serves requests, after it has failed in its turn once more."""
     await world.attempts.require_one(before[-1], why="the addresses before it fail")
     why = "its turn has come, or its backoff is over"
     await world.attempts.quiet_from_now(serving, why=why, seconds=timing.A_FEW_BACKOFFS)
@@ -49,12 +49,12 @@ async def test_new_list_during_a_backoff(world: World) -> None:
     The update comes during the backoff after the second attempt, which lasts 1.3 to 1.9 s.
     """
     (serving,) = await endpoints(world, Close())
-    before = await endpoints(world, *[Close(after=timing.CONNECTION_DELAY)] * BEFORE)
+    *before, behind = await endpoints(world, *[Close(after=timing.CONNECTION_DELAY)] * (BEFORE + 1))
     await world.serve(listed([serving]))
     await world.start(world.sessions(1))
     await world.attempts.require_count(serving, 2, why="its first backoff is over")
     await world.attempts.quiet_from_now(serving, why="the client has noticed the failure by then")
-    await world.serve(listed([*before, serving]))
+    await world.serve(listed([*before, serving, behind]))
     await check_served(world, before, serving)
 
 
@@ -66,11 +66,11 @@ async def test_new_list_during_an_attempt(world: World) -> None:
     the addresses before it.
     """
     (serving,) = await endpoints(world, Hold())
-    before = await endpoints(world, *[Close(after=timing.CONNECTION_DELAY)] * BEFORE)
+    *before, behind = await endpoints(world, *[Close(after=timing.CONNECTION_DELAY)] * (BEFORE + 1))
     await world.serve(listed([serving]))
     await world.start(world.sessions(1))
     await world.attempts.require_count(serving, why="a request came")
-    await world.serve(listed([*before, serving]))
+    await world.serve(listed([*before, serving, behind]))
     why = "a client without Happy Eyeballs continues its attempt"
     await world.attempts.quiet_from_now(before[0], why=why, seconds=timing.MOMENTS)
     await fail(serving)

@@ -92,14 +92,54 @@ async def test_lower_priority_untouched(world: World) -> None:
     await world.check("A42-FAIL-03", connections, NoAttempts())
 
 
+@scenario("A42-FAIL-01", seconds=2, waits=True)
+async def test_idle_above_a_ready_priority(world: World) -> None:
+    """Requests go to a priority that is IDLE, although a lower one is READY.
+
+    The first priority fails, so that the second one connects. When the first one serves again, it
+    loses its connection.
+    """
+    (first,), second = await endpoints(world, Close()), await endpoints(world, Serve())
+    higher, lower = AllServedBy((first.address,)), AllServedBy((second[0].address,))
+    await world.serve(ranked([first], second))
+    make_calls = partial(world.call, world.sessions(10))
+    await world.rounds.require(lower, make_calls, why="the first priority has failed")
+    await serve_again(world, [first])
+    await world.rounds.require(higher, make_calls, why="the first priority serves again")
+    await first.kill()
+    await world.attempts.quiet_from_now(*second, why="the client has noticed the loss by then")
+    await world.check("A42-FAIL-01", await make_calls(), higher)
+
+
 @scenario("A42-FAIL-02")
 async def test_failed_priority(world: World) -> None:
-    """When a priority reports TRANSIENT_FAILURE, the client fails over at once."""
-    first, second = await endpoints(world, Close(), Close()), await endpoints(world, Serve())
-    await world.serve(ranked(first, second))
+    """When a priority reports TRANSIENT_FAILURE, the client fails over at once.
+
+    The first two of three priorities fail.
+    """
+    first, second = await endpoints(world, Close(), Close()), await endpoints(world, Close())
+    third = await endpoints(world, Serve())
+    await world.serve(ranked(first, second, third))
     calls = await world.call(world.sessions(1), deadline=timing.AFTER_FAILOVER)
-    began = await world.attempts.require_one(*first, why="a request came")
+    for above, below in ((first, second), (second, third)):
+        began = await world.attempts.require_one(*above, why="a request came")
+        await world.check("A42-FAIL-02", await given_up(world, began, below), AT_ONCE)
+    await world.check("A42-FAIL-02", calls, AllServedBy((third[0].address,)))
+
+
+@scenario("A42-FAIL-02")
+async def test_failed_after_ready(world: World) -> None:
+    """When a priority that was READY reports TRANSIENT_FAILURE, the client fails over at once."""
+    (first,), second = await endpoints(world, Serve()), await endpoints(world, Serve())
+    await world.serve(ranked([first], second))
+    await world.require_served(world.sessions(1))
+    since = world.now
+    await fail(first)
+    await world.start(world.sessions(20), pace=timing.PACE, deadline=timing.AFTER_FAILOVER)
+    why = "its connection is lost, and requests came"
+    began = await world.attempts.require_one(first, why=why, since=since)
     await world.check("A42-FAIL-02", await given_up(world, began, second), AT_ONCE)
+    calls = await world.call(world.sessions(5), deadline=timing.AFTER_FAILOVER)
     await world.check("A42-FAIL-02", calls, AllServedBy((second[0].address,)))
 
 
@@ -207,14 +247,18 @@ async def test_two_stalled_priorities(world: World) -> None:
 
 @scenario("A42-FAIL-11", seconds=1.2, waits=True)
 async def test_return_to_a_higher_priority(world: World) -> None:
-    """As soon as a higher priority is READY again, requests go there."""
-    first, second = await endpoints(world, Close(), Close()), await endpoints(world, Serve())
-    await world.serve(ranked(first, second))
+    """As soon as a higher priority is READY again, requests go there.
+
+    The third of three priorities serves until the second does, and then the first.
+    """
+    first, second = [await endpoints(world, Close(), Close()) for _ in range(2)]
+    await world.serve(ranked(first, second, await endpoints(world, Serve())))
     await world.require_served(world.sessions(10))
-    await serve_again(world, first)
-    higher = AllServedBy(tuple(endpoint.address for endpoint in first))
-    calls = await world.rounds.eventually_stable(higher, lambda: world.call(world.sessions(50)))
-    await world.check("A42-FAIL-11", calls, higher)
+    for members in (second, first):
+        await serve_again(world, members)
+        higher = AllServedBy(tuple(endpoint.address for endpoint in members))
+        calls = await world.rounds.eventually_stable(higher, lambda: world.call(world.sessions(50)))
+        await world.check("A42-FAIL-11", calls, higher)
 
 
 @scenario(timed=("A56-TIMER-02",), seconds=11, waits=True)
@@ -337,13 +381,14 @@ async def test_error_when_all_have_failed(world: World) -> None:
 
     Its ports refuse connections, because most clients name the address in that error.
     """
-    (first,), (last,) = [await endpoints(world, Refuse()) for _ in range(2)]
-    await world.serve(ranked([first], [last], policy=RoundRobin()))
+    members = await endpoints(world, *[Refuse()] * 4)
+    await world.serve(ranked(*[[member] for member in members], policy=RoundRobin()))
     failed = EndsWith(status="UNAVAILABLE")
     calls = await world.eventually(failed, lambda: world.call(world.sessions(5)))
-    if not any(endpoint.address in call.details for endpoint in (first, last) for call in calls):
+    *others, last = [member.address for member in members]
+    if not any(address in call.details for address in (*others, last) for call in calls):
         raise Unsupported("its error details name no endpoint, so the failing one is unknown")
-    expected = ErrorNamesOnly(these=(last.address,), others=(first.address,))
+    expected = ErrorNamesOnly(these=(last,), others=tuple(others))
     await world.check("A56-TIMER-05", calls, expected)
 
 
@@ -351,19 +396,21 @@ async def test_error_when_all_have_failed(world: World) -> None:
 async def test_state_during_failover(world: World) -> None:
     """While a lower priority is tried, the policy reports its state, CONNECTING.
 
-    The second priority is CONNECTING as soon as it exists; a held attempt keeps it so.
+    Two of three priorities have failed. The third is CONNECTING as soon as it exists; a held
+    attempt keeps it so.
     """
-    first, second = await endpoints(world, Close()), await endpoints(world, Hold())
-    await world.serve(ranked(first, second).with_policy(RoundRobin()))
+    failed, (third,) = await endpoints(world, Close(), Close()), await endpoints(world, Hold())
+    priorities = [[member] for member in (*failed, third)]
+    await world.serve(ranked(*priorities, policy=RoundRobin()))
     watched = await world.states.watch()
     waiting = await world.start(world.sessions(5))
-    await world.attempts.require_one(*second, why="the first priority has failed")
-    await world.attempts.quiet_from_now(*second, why="the attempt is held")
+    await world.attempts.require_one(third, why="the priorities above have failed")
+    await world.attempts.quiet_from_now(third, why="the attempt is held")
     states = world.states.told(watched)
     await world.check("A56-USE-01", states, EndsInState(("CONNECTING",)))
     await world.check("A56-USE-01", states, NeverInState(("TRANSIENT_FAILURE", "READY")))
-    await second[0].set_mode(Serve())
-    await world.check("A56-USE-01", await waiting.over(), AllServedBy((second[0].address,)))
+    await third.set_mode(Serve())
+    await world.check("A56-USE-01", await waiting.over(), AllServedBy((third.address,)))
 
 
 @scenario("A56-CHILD-01")

@@ -42,12 +42,19 @@ def once_not_idle(seen: States) -> States:
 
 @scenario("A42-AGG-01", needs=("watch",))
 async def test_one_ready(world: World) -> None:
-    """If one endpoint is READY, the policy reports READY."""
-    order = await ring_order(world, 3)
+    """If one endpoint is READY, the policy reports READY, whatever the others do."""
+    order = await ring_order(world, 4)
     watched = await world.states.watch()
-    await order.arrange("READY", "IDLE", "IDLE")
+    await order.make_ready(order[0])
     states = await world.states.until(watched, "READY")
-    await world.check("A42-AGG-01", states, reports("READY", "IDLE", "IDLE"))
+    await world.check("A42-AGG-01", states, reports("READY", "IDLE", "IDLE", "IDLE"))
+    told = len(watched.states) - 1
+    await order.set_modes(Serve(), Close(), Hold(), Hold())
+    await order.make_failed(order[1], order[0])
+    await order.make_connecting(order[2])
+    await world.attempts.quiet_from_now(why="one endpoint has failed, and one is CONNECTING")
+    others = NeverInState(("IDLE", "CONNECTING", "TRANSIENT_FAILURE"))
+    await world.check("A42-AGG-01", world.states.told(watched, since=told), others)
 
 
 @scenario("A42-AGG-02")
@@ -63,17 +70,42 @@ async def test_two_failed_of_five(world: World) -> None:
     await world.check("A42-AGG-02", calls, AllServedBy((lower[0].address,)))
 
 
+@scenario("A42-AGG-02", "A42-AGG-08", needs=("watch",))
+async def test_three_failed_of_five(world: World) -> None:
+    """If more than two endpoints have failed, the policy still reports TRANSIENT_FAILURE.
+
+    Requests have four endpoints connected before three of them fail, as no request might later.
+    """
+    order = await ring_order(world, 5)
+    await order.set_modes(*[Hold()] * 5)
+    watched = await world.states.watch()
+    for endpoint in [*order][:4]:
+        await order.make_connecting(endpoint)
+    await order.set_modes(*[Close()] * 3, Hold(), Hold())
+    await world.attempts.quiet_from_now(why="three endpoints have failed, and two are held")
+    states = await world.states.until(watched, "TRANSIENT_FAILURE")
+    failed: list[State] = ["TRANSIENT_FAILURE"] * 3
+    expected = reports(*failed, "CONNECTING", "IDLE")
+    await world.check("A42-AGG-02", states, expected)
+    await world.check("A42-AGG-08", states, expected)
+
+
 @scenario("A42-AGG-03", "A42-AGG-09", needs=("watch",))
 async def test_one_connecting(world: World) -> None:
-    """If one endpoint is CONNECTING and the others are IDLE, the policy reports CONNECTING."""
+    """If one or two of three endpoints are CONNECTING, the policy reports CONNECTING."""
     order = await ring_order(world, 3)
-    await order[0].set_mode(Stall())
+    await order.set_modes(*[Stall()] * 3)
     watched = await world.states.watch()
     await order.make_connecting(order[0])
     await world.states.require(watched, "CONNECTING", why="a connection is being tried")
     await world.attempts.quiet_from_now(why="the attempt is held")
     states = world.states.told(watched)
     await world.check("A42-AGG-03", states, reports("CONNECTING", "IDLE", "IDLE"))
+    told = len(watched.states) - 1
+    await order.make_connecting(order[1])
+    await world.attempts.quiet_from_now(why="both attempts are held")
+    both = world.states.told(watched, since=told)
+    await world.check("A42-AGG-03", both, reports("CONNECTING", "CONNECTING", "IDLE"))
     await world.check("A42-AGG-09", states, reports("CONNECTING", "IDLE", "IDLE"))
 
 
@@ -118,6 +150,23 @@ async def test_only_endpoint_failed(world: World) -> None:
     await serve_before_requests(world, ranked(only, lower))
     calls = await world.call(world.sessions(1), deadline=timing.FAR_FROM_FAILOVER)
     await world.check("A42-AGG-06", calls, AllServedBy((lower[0].address,)))
+
+
+@scenario("A42-AGG-06", "A42-AGG-14")
+async def test_other_endpoint_removed(world: World) -> None:
+    """If the failed endpoint is the only one that is left, the policy reports TRANSIENT_FAILURE.
+
+    The request waited for the removed endpoint, or for the policy.
+    """
+    lower = await endpoints(world, Serve())
+    order = await ring_order(world, 2, tier(1, lower))
+    await order.set_modes(Close(), Stall())
+    waiting = await world.start([order.request], deadline=timing.FAR_FROM_FAILOVER)
+    await world.attempts.require_count(order[1], why="the endpoint before it has failed")
+    await world.serve(order.without(order[1]))
+    calls, served = await waiting.over(), AllServedBy((lower[0].address,))
+    await world.check("A42-AGG-06", calls, served)
+    await world.check("A42-AGG-14", calls, served)
 
 
 @scenario("A42-AGG-07")
@@ -173,6 +222,23 @@ async def test_initial_state(world: World) -> None:
     await serve_before_requests(world, ranked(members))
     states = await world.states.until(watched, "IDLE", since=len(watched.states) - 1)
     quiet = await world.attempts.quiet(*members, why="the channel has its endpoints")
+    await world.check("A42-AGG-11", states, reports("IDLE", "IDLE"))
+    await world.check("A42-AGG-11", quiet, NoAttempts())
+
+
+@scenario("A42-AGG-11", needs=("watch",))
+async def test_all_endpoints_replaced(world: World) -> None:
+    """If an update replaces a connected endpoint by others, the policy reports IDLE."""
+    (before,) = await endpoints(world, Serve())
+    await world.serve(ranked([before]))
+    await world.require_served(world.sessions(1))
+    watched = await world.states.watch()
+    await world.states.require(watched, "READY", why="a request was served")
+    told = len(watched.states) - 1
+    members = await endpoints(world, Serve(), Serve())
+    await world.serve(ranked(members))
+    states = await world.states.until(watched, "IDLE", since=told)
+    quiet = await world.attempts.quiet(*members, why="the channel has new endpoints")
     await world.check("A42-AGG-11", states, reports("IDLE", "IDLE"))
     await world.check("A42-AGG-11", quiet, NoAttempts())
 

@@ -1,6 +1,7 @@
 """A42, Ring Hash LB Policy / xDS API Fields: RING_HASH in the Cluster resource."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ from conformance.judging.expectations import (
 )
 from conformance.judging.observations import Answer, Calls
 from conformance.scenarios.helpers.live_policies import in_use, requests_meanwhile
-from conformance.world import ENOUGH_TO_DIFFER, ROUNDS, TURNS, World
+from conformance.world import ENOUGH_TO_DIFFER, TURNS, World
 from conformance.xds_config.config import XdsConfig, aggregate, single_locality, weighted_locality
 from conformance.xds_config.policies import Policy, RingHash, RoundRobin
 from conformance.xds_config.routes import SESSION
@@ -60,8 +61,9 @@ async def test_ring_hash(world: World) -> None:
     [
         case("no-config", "A42-CDS-03", RingHash(has_config=False)),
         case("minimum-unset", "A42-CDS-06", RingHash(maximum=LIMIT)),
+        case("minimum-unset-below-a-low-maximum", "A42-CDS-06", RingHash(maximum=1500)),
         case("maximum-unset", "A42-CDS-07", RingHash(minimum=5000)),
-        case("minimum", "A42-CDS-04", RingHash(minimum=600)),
+        case("minimum", "A42-CDS-04", RingHash(minimum=3000)),
         case("minimum-small", "A42-CDS-04", RingHash(minimum=48)),
         case("hash-function-named", "A42-CDS-12", RingHash(minimum=512, hash_function="XX_HASH")),
         case("hash-function-unset", "A42-CDS-15", RingHash(minimum=512, hash_function=None)),
@@ -91,6 +93,7 @@ async def test_maximum_unset_under_a_raised_cap(world: World) -> None:
     [
         case("beside-a-minimum", "A42-CDS-05", 40, RingHash(minimum=8, maximum=12)),
         case("alone", "A42-CDS-05", 500, RingHash(maximum=1025)),
+        case("equal-sizes", "A42-CDS-05", 40, RingHash(minimum=12, maximum=12)),
     ],
 )
 async def test_maximum(world: World, clause: str, weight: int, ring: RingHash) -> None:
@@ -141,8 +144,10 @@ async def test_accepted(world: World, clause: str, ring: RingHash) -> None:
     [
         case("minimum-beyond-8m", "A42-CDS-08", RingHash(minimum=LIMIT + 1)),
         case("minimum-beyond-32-bits", "A42-CDS-08", RingHash(minimum=2**32 + 1024)),
+        case("minimum-beyond-63-bits", "A42-CDS-08", RingHash(minimum=2**63 + 1024)),
         case("maximum-beyond-8m", "A42-CDS-09", RingHash(maximum=LIMIT + 1)),
         case("maximum-beyond-32-bits", "A42-CDS-09", RingHash(maximum=2**32 + 1024)),
+        case("maximum-beyond-63-bits", "A42-CDS-09", RingHash(maximum=2**63 + 1024)),
         case("murmur-hash-2", "A42-CDS-13", RingHash(hash_function="MURMUR_HASH_2")),
         case("hash-function-7", "A42-CDS-14", RingHash(hash_function=7)),
     ],
@@ -187,6 +192,8 @@ async def test_config_after_nack(world: World) -> None:
         Kind.CLUSTER, served.with_policy(RingHash(minimum=300)).cluster()
     )
     await world.check("A42-CDS-30", good, AnswerVersion())
+    again = await world.control.offer(Kind.CLUSTER, cluster)
+    await world.check("A42-CDS-30", again, AnswerVersion())
 
 
 @pytest.mark.parametrize(
@@ -313,32 +320,43 @@ async def test_round_robin_to_ring_hash(world: World) -> None:
     await world.check("A42-CDS-22", calls, changed.matches_ring())
 
 
-@scenario("A42-CDS-23")
+@scenario("A42-CDS-22", "A42-CDS-23")
 async def test_ring_hash_to_round_robin(world: World) -> None:
-    """After an update to ROUND_ROBIN, the client spreads requests in turn."""
+    """After an update to ROUND_ROBIN, the client spreads requests in turn, also a second time."""
     served = single_locality(await world.addresses(TURNS))
+    in_turn = served.with_policy(RoundRobin())
+    headers = TWICE * world.values.sessions_to_map()
     await world.serve(served)
-    await world.require_served(world.sessions(ENOUGH_TO_DIFFER))
-    changed = served.with_policy(RoundRobin())
-    await world.serve(changed)
-    await world.check_rotation("A42-CDS-23", changed)
+    await world.require_served(headers)
+    await world.serve(in_turn)
+    await world.check_rotation("A42-CDS-23", in_turn)
+    await world.serve(served)
+    calls = await world.eventually(served.matches_ring(), lambda: world.call(headers))
+    await world.check("A42-CDS-22", calls, served.matches_ring())
+    await world.serve(in_turn)
+    await world.check_rotation("A42-CDS-23", in_turn)
 
 
-@scenario("A42-CDS-24")
+@scenario("A42-CDS-03", "A42-CDS-24")
 async def test_changed_sizes(world: World) -> None:
     """After an update of the ring sizes, the client places requests on a ring of the new size.
 
-    A client that keeps the old ring looks like one with unknown keys; 150 calls expose it by its
-    arcs.
+    One update removes ring_hash_lb_config, and the last one changes only the maximum. A client that
+    keeps the old ring looks like one with unknown keys; 150 calls expose it by its arcs.
     """
-    served = await world.plain_ring(ring=RingHash(minimum=64))
+    light, *heavy = await world.addresses(4)
+    weights: dict[str, int | None] = {light: 1, **dict.fromkeys(heavy, 400)}
+    served = weighted_locality(weights, policy=RingHash(minimum=64, maximum=80))
+    await world.serve(served)
     headers = world.sessions(150)
     await world.require_served(headers[:1])
-    for minimum in (2048, 128):
-        changed = served.with_policy(RingHash(minimum=minimum))
+    small, none = RingHash(minimum=128, maximum=160), RingHash(has_config=False)
+    for ring in (RingHash(minimum=2048), small, none, small, RingHash(minimum=128)):
+        changed = served.with_policy(ring)
         await world.serve(changed)
-        calls = await world.eventually(changed.matches_ring(), lambda: world.call(headers))
-        await world.check("A42-CDS-24", calls, changed.matches_ring())
+        calls = await world.eventually(changed.matches_ring(), partial(world.call, headers))
+        clause = "A42-CDS-24" if ring.has_config else "A42-CDS-03"
+        await world.check(clause, calls, changed.matches_ring())
 
 
 @scenario("A42-CDS-32", needs=("metadata",), seconds=0.7)
@@ -370,24 +388,24 @@ async def test_requests_during_change(world: World, before: Policy, after: Polic
     [
         pytest.param(RingHash(), RoundRobin(), id="ring-hash-above-round-robin"),
         pytest.param(RoundRobin(), RingHash(), id="round-robin-above-ring-hash"),
+        pytest.param(RingHash(minimum=10), RingHash(minimum=700), id="ring-hash-above-ring-hash"),
     ],
 )
 async def test_aggregate(world: World, own: Policy, of_the_leaf: Policy) -> None:
     """Below an aggregate, the policy of the aggregate applies (A42), or that of the leaf (A75).
 
-    There are as many calls with each header value as endpoints, so that the same calls show either
-    policy.
+    There are two calls with each header value, so that the same calls show either policy.
     """
     world.preconditions.aggregates()
     leaf = single_locality(await world.addresses(TURNS), name="leaf", policy=of_the_leaf)
     await world.serve(aggregate(leaf, policy=own))
-    choices: dict[Policy, Expectation] = {
-        RingHash(): leaf.with_policy(RingHash()).matches_ring(),
-        RoundRobin(): EqualShares(leaf.addresses()),
+    by_edition: dict[str, Expectation] = {
+        edition: EqualShares(leaf.addresses())
+        if isinstance(policy, RoundRobin)
+        else leaf.with_policy(policy).matches_ring()
+        for edition, policy in (("A42", own), ("A75", of_the_leaf), ("envoy", of_the_leaf))
     }
-    by_edition = {"A42": choices[own], "A75": choices[of_the_leaf], "envoy": choices[of_the_leaf]}
-    sessions = world.sessions(ROUNDS)
-    headers = [session for session in sessions for _turn in range(TURNS)]
+    headers = [session for session in world.values.sessions_to_map() for _ in range(TWICE)]
     judged = world.checks.own("A42-CDS-25", by_edition)
     calls = await world.rounds.eventually_stable(judged, lambda: world.call(headers, concurrency=1))
     await world.check("A42-CDS-25", calls, by_edition)

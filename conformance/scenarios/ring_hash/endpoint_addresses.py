@@ -42,15 +42,19 @@ async def check(world: World, clause: str, calls: Calls, served: XdsConfig) -> N
 
 @scenario("A61-RING-01", "A61-RING-02", "A61-RING-04", seconds=0.6)
 async def test_place_on_the_ring(world: World) -> None:
-    """The first address of an endpoint determines its places on the ring."""
-    a, b, c, d = await world.addresses(4)
-    served = listed(Endpoint(a, further=(b,)), Endpoint(c), Endpoint(d))
+    """The first address of an endpoint determines its places on the ring.
+
+    It is the lower of two in one endpoint, and the higher in another.
+    """
+    a, b, c, d, e = sorted(await world.addresses(5))
+    others = Endpoint(d, 1, further=(c,)), Endpoint(e, 4)
+    served = listed(Endpoint(a, 3, further=(b,)), *others)
     await world.serve(served)
     headers, channel = world.sessions(ENOUGH_TO_TELL), await guarded(world)
     calls = await world.call(headers, channel=channel)
     for clause in ("A61-RING-01", "A61-RING-02", "A61-RING-04"):
         await check(world, clause, calls, served)
-    swapped = listed(Endpoint(b, further=(a,)), Endpoint(c), Endpoint(d))
+    swapped = listed(Endpoint(b, 3, further=(a,)), *others)
     await world.serve(swapped)
 
     async def by_endpoint() -> Calls:  # The client may keep its connection to the other address.

@@ -14,13 +14,14 @@ from conformance.world import ENOUGH_TO_TELL, World
 from conformance.xds_config.config import XdsConfig, one_cluster, single_locality
 from conformance.xds_config.endpoints import Endpoint, Locality
 
-KEYS = ("tick", "trick", "track")
+KEYS = ("tick", f"{'trick' * 9}-1", f"{'trick' * 9}-2")
+"""A short key, and two long ones that differ at their end."""
 
 
 GUARD = "GRPC_XDS_ENDPOINT_HASH_KEY_BACKWARD_COMPAT"
 
 
-def keyed(*rows: tuple[str, str]) -> XdsConfig:
+def keyed(*rows: tuple[str, str | None]) -> XdsConfig:
     """Return a config with one locality of endpoints with these addresses and keys."""
     return one_cluster((Locality(tuple(Endpoint(at, hash_key=key) for at, key in rows)),))
 
@@ -86,12 +87,13 @@ async def test_empty_hash_key(world: World) -> None:
 async def test_some_without_hash_key(world: World) -> None:
     """Each endpoint is placed by its own key, or by its address if it has none.
 
-    One endpoint has no key, and one has an empty key.
+    One endpoint has no key, and one in another locality has an empty key.
     """
     a, b, c, d = await world.addresses(4)
     tick, trick, _ = KEYS
-    places = (Endpoint(a, hash_key=tick), Endpoint(b), Endpoint(c, hash_key=""))
-    served = one_cluster((Locality((*places, Endpoint(d, hash_key=trick))),))
+    here = (Endpoint(a, hash_key=tick), Endpoint(b))
+    there = (Endpoint(c, hash_key=""), Endpoint(d, hash_key=trick))
+    served = one_cluster((Locality(here), Locality(there, name="there")))
     await world.serve(served)
     calls = await world.call(world.sessions(ENOUGH_TO_TELL))
     for clause in ("A76-KEY-01", "A76-KEY-02"):
@@ -102,7 +104,8 @@ async def test_some_without_hash_key(world: World) -> None:
 async def test_changed_hash_key(world: World) -> None:
     """The places of an endpoint follow its hash_key.
 
-    First the keys rotate over the endpoints, then another address gets the key of an endpoint.
+    First the keys rotate over the endpoints, then one loses its key and gets another. At last
+    another address gets the key of an endpoint.
     """
     a, b, c, other = await world.addresses(4)
     headers = world.sessions(ENOUGH_TO_TELL)
@@ -116,6 +119,8 @@ async def test_changed_hash_key(world: World) -> None:
             await world.check(clause, calls, first.matches_ring(hash_keys=True))
         return
     for clause, served in (
+        ("A76-KEY-03", keyed((a, trick), (b, track), (c, tick))),
+        ("A76-KEY-03", keyed((a, None), (b, track), (c, tick))),
         ("A76-KEY-03", keyed((a, trick), (b, track), (c, tick))),
         ("A76-KEY-04", keyed((other, trick), (b, track), (c, tick))),
     ):

@@ -39,7 +39,8 @@ from test_servers import Refuse
 async def test_one_ring_over_all_localities(world: World) -> None:
     """The ring holds the endpoints of all localities of a priority."""
     a, b, c, d = (Endpoint(address) for address in await world.addresses(4))
-    served = one_cluster((Locality((a, b), name="one"), Locality((c, d), name="two")))
+    two, three = Locality((c,), name="two"), Locality((d,), name="three")
+    served = one_cluster((Locality((a, b), name="one"), two, three))
     await world.serve(served)
     calls = await world.call(world.values.telling(served))
     await world.check("A42-LOC-01", calls, served.matches_ring())
@@ -73,9 +74,9 @@ async def test_weight_of_locality_and_endpoint(world: World) -> None:
 
 @scenario("A42-LOC-08")
 async def test_endpoint_without_a_weight(world: World) -> None:
-    """An endpoint without load_balancing_weight has weight 1."""
+    """An endpoint without load_balancing_weight has weight 1, in a locality of any weight."""
     a, b, c = await world.addresses(3)
-    served = one_cluster((Locality((Endpoint(a), Endpoint(b, 1), Endpoint(c, 2))),))
+    served = one_cluster((Locality((Endpoint(a), Endpoint(b, 1), Endpoint(c, 2)), weight=3),))
     await world.serve(served)
     calls = await world.call(world.values.telling(served))
     await world.check("A42-LOC-08", calls, served.matches_ring())
@@ -83,13 +84,20 @@ async def test_endpoint_without_a_weight(world: World) -> None:
 
 @scenario("A42-LOC-10")
 async def test_locality_without_a_weight(world: World) -> None:
-    """The client skips a locality without load_balancing_weight."""
+    """The client skips a locality without load_balancing_weight, at first and after an update."""
     served, unused = await beside_one_without_weight(world, RingHash())
     await world.serve(served)
     calls = await world.call(world.values.telling(served))
     await world.check("A42-LOC-10", calls, served.matches_ring())
     connections = await world.attempts.quiet(unused, why="the client made calls with many hashes")
     await world.check("A42-LOC-10", connections, NoAttempts())
+    first, second = served.get_cluster().localities
+    weighted = served.with_localities(first, replace(second, weight=1))
+    for changed in (weighted, served):
+        await world.serve(changed)
+        headers = world.values.telling(changed)
+        calls = await world.eventually(changed.matches_ring(), partial(world.call, headers))
+    await world.check("A42-LOC-10", calls, served.matches_ring())
 
 
 NOT_BY_HASH = {
@@ -302,7 +310,7 @@ async def test_localities_under_round_robin(world: World) -> None:
 @scenario("A42-LOC-03", "A42-LOC-05")
 async def test_ring_of_the_first_priority(world: World) -> None:
     """Each priority has its own ring: requests use that of the first."""
-    served = two_priorities(await world.addresses(2), await world.addresses(2))
+    served = two_priorities(await world.addresses(3), await world.addresses(3))
     await world.serve(served)
     calls = await world.call(world.values.telling(served))
     await world.check("A42-LOC-03", calls, served.matches_ring(priority=0))
@@ -312,8 +320,8 @@ async def test_ring_of_the_first_priority(world: World) -> None:
 @scenario("A42-LOC-04", seconds=0.6)
 async def test_failover(world: World) -> None:
     """After failover the client places requests on the ring of the next priority."""
-    dead = [endpoint.address for endpoint in await world.endpoints(2, mode=Refuse())]
-    served = two_priorities(dead, await world.addresses(2))
+    dead = [endpoint.address for endpoint in await world.endpoints(3, mode=Refuse())]
+    served = two_priorities(dead, await world.addresses(3))
     await world.serve(served)
     calls = await world.call(world.values.telling(served, priority=1))
     on_its_ring, nowhere = served.matches_ring(priority=1), EndsWith(status="UNAVAILABLE")
@@ -326,7 +334,7 @@ async def test_ring_of_the_second_priority(world: World) -> None:
 
     The endpoints of the first priority are unhealthy.
     """
-    served = two_priorities(await world.addresses(2), await world.addresses(2), health="UNHEALTHY")
+    served = two_priorities(await world.addresses(3), await world.addresses(3), health="UNHEALTHY")
     await world.serve(served)
     calls = await world.call(world.values.telling(served, priority=1))
     for clause in ("A42-LOC-03", "A42-LOC-05"):
@@ -340,7 +348,7 @@ async def test_alternating_priorities(world: World) -> None:
     The first priority becomes unhealthy and healthy again. The ring sizes change while the second
     serves.
     """
-    first, second = await world.addresses(2), await world.addresses(2)
+    first, second = await world.addresses(3), await world.addresses(3)
     well = two_priorities(first, second)
     ill = two_priorities(first, second, health="UNHEALTHY")
     other = RingHash(minimum=700)
@@ -357,12 +365,19 @@ async def test_alternating_priorities(world: World) -> None:
 def two_priorities(
     first: Sequence[str], second: Sequence[str], *, health: str = "UNKNOWN"
 ) -> XdsConfig:
-    """Return a config with two endpoints in each of two priorities, and a nondefault ring size."""
-    unlike = tuple(Endpoint(address, health=health) for address in first)
+    """Return a config with a light and two heavy endpoints in each of two priorities.
+
+    Their weights ask for 501 entries, which is more than the maximum.
+    """
+    weights = 1, 250, 250
+    preferred = (
+        Endpoint(at, weight, health=health) for at, weight in zip(first, weights, strict=True)
+    )
+    others = map(Endpoint, second, weights)
     return one_cluster(
         (
-            Locality(unlike, name="one", priority=0),
-            Locality(tuple(map(Endpoint, second)), name="two", priority=1),
+            Locality(tuple(preferred), name="one", priority=0),
+            Locality(tuple(others), name="two", priority=1),
         ),
-        policy=RingHash(minimum=300),
+        policy=RingHash(minimum=300, maximum=350),
     )

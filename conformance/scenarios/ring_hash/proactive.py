@@ -14,6 +14,7 @@ from conformance.judging.expectations import (
     DistinctAttempts,
     EndpointsTried,
     EndsWith,
+    fits,
 )
 from conformance.scenarios.helpers.localities import endpoints, ranked, tier
 from conformance.scenarios.helpers.ring_order import LARGE, RingOrder, ring_order
@@ -91,6 +92,22 @@ async def test_one_ready(world: World) -> None:
 async def test_first_failed(world: World) -> None:
     """After one failure the policy connects to another endpoint, also after the request ended."""
     met = await failed_unasked(world, Stall(), Stall())
+    attempts = await world.attempts.until(ANOTHER, met[1], met[2])
+    await world.check("A42-PRO-03", attempts, ANOTHER)
+    await world.check("A42-PRO-09", attempts, ANOTHER)
+
+
+@scenario("A42-PRO-03", "A42-PRO-09", needs=CANCEL)
+async def test_first_lost_and_failed(world: World) -> None:
+    """The policy connects to another endpoint if the one that failed was connected before."""
+    met = await ring_order(world, 3)
+    await met.set_modes(Serve(), Stall(), Stall())
+    await met.make_ready(met[0])
+    await met[0].set_mode(Hold())
+    await met[0].kill()
+    await world.attempts.quiet_from_now(why="the only connection was lost")
+    await world.request_and_cancel(met.request, met[0], count=2)
+    await met[0].set_mode(Close())
     attempts = await world.attempts.until(ANOTHER, met[1], met[2])
     await world.check("A42-PRO-03", attempts, ANOTHER)
     await world.check("A42-PRO-09", attempts, ANOTHER)
@@ -273,6 +290,19 @@ async def test_ready_endpoint_lost(world: World) -> None:
     await world.check("A42-PRO-10", attempts, by)
 
 
+@scenario("A42-PRO-10")
+async def test_ready_endpoint_lost_beside_one_failed(world: World) -> None:
+    """If the only READY endpoint is lost while one other has failed, the policy connects again."""
+    met = await ring_order(world, 3)
+    await met.arrange("TRANSIENT_FAILURE", "READY", "IDLE")
+    await met[1].set_mode(Close())
+    since = world.now
+    await met[1].kill()
+    attempts = await world.attempts.until(ANOTHER, met[1], met[2], since=since)
+    by = {"A42": ANOTHER, "A61-2023": AttemptCount(), "A61": ANOTHER}
+    await world.check("A42-PRO-10", attempts, by)
+
+
 def left_to_and_fro(world: World, members: Sequence[Member]) -> RingOrder:
     """Return three endpoints whose ring starts with the first, the second and the first again.
 
@@ -302,6 +332,17 @@ async def test_ready_endpoint_removed(world: World) -> None:
     await world.check(
         "A42-PRO-11", attempts, {"A42": tried, "A61-2023": AttemptCount(), "A61": tried}
     )
+
+
+@scenario("A42-PRO-11")
+async def test_ready_endpoint_removed_beside_one_failed(world: World) -> None:
+    """If an update removes the READY endpoint while one other has failed, the policy connects."""
+    met = await ring_order(world, 3)
+    await met.arrange("TRANSIENT_FAILURE", "READY", "IDLE")
+    await world.serve(met.without(met[1]))
+    attempts = await world.attempts.until(ANOTHER, met[2])
+    by = {"A42": ANOTHER, "A61-2023": AttemptCount(), "A61": ANOTHER}
+    await world.check("A42-PRO-11", attempts, by)
 
 
 @scenario("A42-PRO-02", "A42-PRO-04", "A42-PRO-11", needs=CANCEL)
@@ -340,6 +381,18 @@ async def test_concurrent_attempts(world: World) -> None:
     )
 
 
+@scenario("A61-PRO-01")
+async def test_picked_endpoint_connecting(world: World) -> None:
+    """The policy connects no endpoint proactively while one that a request picked is CONNECTING."""
+    met = await ring_order(world, 3)
+    await met.set_modes(Hold(), Close(), Hold())
+    await met.make_connecting(met[0])
+    await world.start([met.beginning_with(met[1], met[0])])
+    await world.attempts.require_count(met[1], why="a request picked it")
+    await world.attempts.quiet_from_now(met[2], why="one has failed, and one is CONNECTING")
+    await world.check("A61-PRO-01", world.attempts.seen(met[2]), AttemptCount())
+
+
 @scenario("A61-PRO-02", needs=CANCEL, seconds=2.2, waits=True)
 async def test_failed_endpoints_retry(world: World) -> None:
     """Each failed endpoint keeps retrying while the next one is tried."""
@@ -352,16 +405,22 @@ async def test_failed_endpoints_retry(world: World) -> None:
 async def test_endpoint_added(world: World) -> None:
     """The policy checks after each new list whether to connect to an IDLE endpoint.
 
-    Retries of the failed endpoint are held, so that only the new list can cause the attempt.
+    Retries of failed endpoints are held, so that only the new list can cause the attempt. With one
+    failed endpoint of two the policy is CONNECTING, with two of three TRANSIENT_FAILURE.
     """
-    failed, added = await endpoints(world, Close(), Stall())
-    await world.serve(ranked([failed]))
-    unavailable = EndsWith("UNAVAILABLE")
-    (session,) = world.sessions(1)
-    why = "the only endpoint has failed"
-    await world.rounds.require(unavailable, lambda: world.call([session]), why=why)
-    await failed.set_mode(Hold())
-    await world.serve(ranked([added, failed]))
-    tried = AttemptCount(least={added.address: 1})
-    attempts = await world.attempts.until(tried, added)
+    *added, failed = await endpoints(world, Hold(), Hold(), Hold())
+    listed = [failed]
+    await world.serve(ranked(listed))
+    unavailable, picks = EndsWith("UNAVAILABLE"), world.sessions(5)
+    for member in added:
+        await listed[0].set_mode(Close())
+        why = "all listed endpoints have failed"
+        await world.rounds.require(unavailable, lambda: world.call(picks), why=why)
+        await listed[0].set_mode(Hold())
+        listed.insert(0, member)
+        await world.serve(ranked(listed))
+        tried = AttemptCount(least={member.address: 1})
+        attempts = await world.attempts.until(tried, member)
+        if not fits(tried, attempts):
+            break
     await world.check("A61-PRO-03", attempts, tried)

@@ -10,16 +10,19 @@ from conformance.judging.expectations import (
     AckedOrNacked,
     AllServedBy,
     AttemptCount,
+    EachServesSome,
     EndpointsTried,
     EndsWith,
 )
 from conformance.scenarios.helpers.ring_order import LARGE, RingOrder, ring_order
 from conformance.spec.oracles.picker import State
 from conformance.world import ENOUGH_TO_DIFFER, ENOUGH_TO_SPREAD, PLAIN_ENDPOINTS, World
+from conformance.xds_config.config import one_cluster, weighted_locality
+from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import TypedRingHash
 from conformance.xds_config.routes import SESSION
 from fake_control_plane import Kind
-from test_servers import Stall
+from test_servers import Close, Stall
 
 HEADER, OTHER = "tenant", "x-user"
 
@@ -75,6 +78,22 @@ async def test_hashed_value(world: World, clause: str, named: str | None, values
         for first, session in zip(named_values, beside, strict=True)
     ]
     await world.check(clause, await world.call(headers), served.matches_ring())
+
+
+@scenario("A76-REQ-01")
+async def test_second_priority(world: World) -> None:
+    """The rings of all priorities hash by request_hash_header.
+
+    The endpoints of the first priority are unhealthy.
+    """
+    first, second = await world.addresses(3), await world.addresses(3)
+    unhealthy = tuple(Endpoint(at, health="UNHEALTHY") for at in first)
+    others = Locality(tuple(map(Endpoint, second)), name="others", priority=1)
+    served = one_cluster((Locality(unhealthy), others), policy=TypedRingHash(HEADER))
+    await world.serve(served)
+    some, sessions = world.values.some(ENOUGH_TO_DIFFER), world.sessions(ENOUGH_TO_DIFFER)
+    headers = [{**session, HEADER: at} for session, at in zip(sessions, some, strict=True)]
+    await world.check("A76-REQ-01", await world.call(headers), served.matches_ring(priority=1))
 
 
 @scenario("A76-REQ-01", "A76-REQ-09")
@@ -158,24 +177,24 @@ ACCEPTED = ("user", "tenant-id", "bin", "tenant-bin-id", "x_1.y", "9")
 @pytest.mark.parametrize(
     ("clause", "named"),
     [
-        case("space", "A76-REQ-10", "tenant id"),
-        case("slash", "A76-REQ-10", "tenant/id"),
-        case("umlaut", "A76-REQ-10", "m\N{LATIN SMALL LETTER U WITH DIAERESIS}ller"),
-        case("binary", "A76-REQ-11", "tenant-bin"),
-        case("binary-of-three-words", "A76-REQ-11", "x-tenant-bin"),
+        case("space", "A76-REQ-10", ["tenant id"]),
+        case("slash", "A76-REQ-10", [f"tenant{delimiter}id" for delimiter in '/,:;=@"()']),
+        case("umlaut", "A76-REQ-10", ["m\N{LATIN SMALL LETTER U WITH DIAERESIS}ller"]),
+        case("binary", "A76-REQ-11", ["tenant-bin"]),
+        case("binary-of-three-words", "A76-REQ-11", ["x-tenant-bin", "Tenant-Bin"]),
     ],
 )
-async def test_rejected(world: World, clause: str, named: str) -> None:
+async def test_rejected(world: World, clause: str, named: list[str]) -> None:
     """The client rejects an invalid or binary request_hash_header.
 
     It accepts valid names first, also names that resemble those that it must reject.
     """
     served = await world.plain_ring(ring=BY_HEADER)
     await world.require_served([{HEADER: value} for value in world.values.some(1)])
-    for name in (*ACCEPTED, named):
+    for name in (*ACCEPTED, *named):
         cluster = served.with_policy(TypedRingHash(name)).cluster()
         answer = await world.control.offer(Kind.CLUSTER, cluster)
-        await world.check(clause, answer, AckedOrNacked(acked=name != named))
+        await world.check(clause, answer, AckedOrNacked(acked=name in ACCEPTED))
 
 
 # Requests with a random hash.
@@ -192,11 +211,15 @@ async def arranged(world: World, *states: State) -> RingOrder:
 async def test_one_ready(world: World) -> None:
     """A request with a random hash goes to the first READY endpoint along the ring.
 
-    In a client without this feature some requests wait for the CONNECTING endpoint.
+    In a client without this feature some requests wait for the CONNECTING endpoint. Two endpoints
+    are READY. Each of them serves more than 0.3 of the hashes, so the chance that one serves no
+    request is below 1e-8.
     """
-    order = await arranged(world, "READY", FAILED, "CONNECTING", "IDLE")
-    calls = await world.call(WITHOUT * CONCURRENT_REQUESTS, deadline=timing.EVENT)
-    await world.check("A76-REQ-04", calls, AllServedBy((order[0].address,)))
+    order = await arranged(world, "READY", FAILED, "CONNECTING", "IDLE", "READY")
+    ready = order[0].address, order[4].address
+    calls = await world.call(WITHOUT * ENOUGH_TO_SPREAD, deadline=timing.EVENT)
+    await world.check("A76-REQ-04", calls, AllServedBy(ready))
+    await world.check("A76-REQ-04", calls, EachServesSome(ready))
 
 
 @scenario("A76-REQ-05", "A76-REQ-06", "A76-REQ-07", needs=("watch",), seconds=1.2, waits=True)
@@ -230,10 +253,45 @@ async def test_all_idle(world: World) -> None:
         await world.check("A76-REQ-07", await started.over(), EndsWith("DEADLINE_EXCEEDED"))
 
 
-@scenario("A76-REQ-07")
+@scenario("A76-REQ-05", "A76-REQ-06", seconds=1.5, waits=True)
+async def test_idle_before_ready(world: World) -> None:
+    """On its way to a READY endpoint, a request triggers one attempt at most.
+
+    The READY endpoint has one of 4,096 entries, so the chance that a request meets it first is
+    below 0.0003; two requests both do with a chance below 1e-7.
+    """
+    ready, *idle = await world.endpoints(4)
+    alone: dict[str, int | None] = {ready.address: 1}
+    await world.serve(weighted_locality(alone, policy=BY_HEADER))
+    await world.require_served(WITHOUT)
+    for endpoint in idle:
+        await endpoint.set_mode(Stall())
+    heavy: dict[str, int | None] = {endpoint.address: 1365 for endpoint in idle}
+    await world.serve(weighted_locality({**alone, **heavy}, policy=BY_HEADER))
+    await world.attempts.quiet(why="the ACK: the client has applied the list by then")
+    since = world.now
+    for _ in range(2):
+        await world.require_served(WITHOUT)
+        await world.attempts.quiet_from_now(why="one request came", count=2)
+        if world.attempts.seen(since=since).attempts:
+            break
+    why = "a request met IDLE endpoints first"
+    await world.attempts.require_one(*idle, why=why, since=since)
+    await world.check("A76-REQ-05", world.attempts.seen(since=since), EndpointsTried(1))
+    since = world.now
+    await world.require_served(WITHOUT * CONCURRENT_REQUESTS)
+    await world.attempts.quiet_from_now(why="requests came while one endpoint was CONNECTING")
+    await world.check("A76-REQ-06", world.attempts.seen(since=since), AttemptCount())
+
+
+@scenario("A76-REQ-07", seconds=1)
 async def test_all_failed(world: World) -> None:
-    """A request with a random hash fails if all endpoints have failed."""
-    await arranged(world, FAILED, FAILED, FAILED)
+    """A request with a random hash fails only if all endpoints have failed."""
+    order = await arranged(world, FAILED, FAILED, "CONNECTING")
+    calls = await world.call(WITHOUT * CONCURRENT_REQUESTS, deadline=timing.HELD)
+    await world.check("A76-REQ-07", calls, EndsWith("DEADLINE_EXCEEDED"))
+    await order[2].set_mode(Close())
+    await order[2].kill()
     fails = EndsWith("UNAVAILABLE")
     calls = await world.eventually(
         fails, lambda: world.call(WITHOUT * CONCURRENT_REQUESTS, deadline=timing.EVENT)

@@ -2,13 +2,16 @@
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 import pytest
+from msgspec.structs import replace
 
 from conformance import timing
 from conformance.judging.declaration import case, scenario
 from conformance.judging.expectations import (
     AckedOrNacked,
+    AllServedBy,
     EachServesSome,
     FailuresExplained,
     MatchesRing,
@@ -85,8 +88,9 @@ LOWERED_CAP = 256
         case("lightest-of-many-whole", "A42-RING-06", (1, 2, 3, 4, 5, 5), RingHash(minimum=30)),
         case("lightest-once", "A42-RING-07", (1, 3, 3, 3, 3, 3), RingHash(minimum=1)),
         case("no-larger", "A42-RING-07", (1, 1, 2) * 2, RingHash(minimum=101)),
-        case("clamped", "A42-RING-08", (1, 31, 32), RingHash(minimum=1, maximum=16)),
+        case("clamped", "A42-RING-08", (1, 31, 32), RingHash(minimum=1, maximum=13)),
         case("by-weight", "A42-RING-09", (1, 3, 4), RingHash(minimum=512)),
+        case("heavy", "A42-RING-09", (5 * 10**8, 15 * 10**8, 20 * 10**8), RingHash(minimum=512)),
     ],
 )
 @scenario("A42-RING-04")
@@ -126,6 +130,16 @@ async def test_default_cap(
 
 
 @scenario("A42-CONF-03", knobs={"ring_size_cap": RAISED_CAP})
+async def test_ring_above_raised_cap(world: World) -> None:
+    """A local option sets the cap to its value; a larger ring is cut down to that."""
+    size = 2 * RAISED_CAP
+    served = await world.plain_ring(ring=RingHash(minimum=size, maximum=size))
+    raised = served.with_ring_cap(RAISED_CAP)
+    headers = world.values.telling(raised, apart_from=served.with_ring_cap(size))
+    await world.check("A42-CONF-03", await world.call(headers), raised.matches_ring())
+
+
+@scenario("A42-CONF-03", knobs={"ring_size_cap": RAISED_CAP})
 async def test_raised_cap(world: World) -> None:
     """A local option sets the cap."""
     served = await world.plain_ring(ring=RingHash(minimum=8192, maximum=8192))
@@ -154,14 +168,19 @@ async def test_raised_cap_alone(world: World) -> None:
 async def test_no_minimum_in_the_config(world: World) -> None:
     """If a ring_hash_experimental config sets no minRingSize, the policy uses 1,024.
 
-    A client that does not support the policy by name is not judged by its defaults.
+    The config is empty, and then it has a maxRingSize alone. A client that does not support the
+    policy by name is not judged by its defaults.
     """
     world.preconditions.policies_by_list()
-    served = await world.plain_ring(ring=TypedRingHash())
-    headers = world.values.telling(served)
-    calls = await world.call((*headers, *headers[:ENOUGH_TO_DIFFER]))
-    await world.check("A52-CUSTOM-13", calls, OneEndpoint(each_value_of=SESSION))
-    await world.check("A42-CONF-06", calls, served.matches_ring())
+    for ring in (TypedRingHash(), TypedRingHash(maximum=2048)):
+        served = await world.plain_ring(ring=ring)
+        headers = world.values.telling(served)
+        several = (*headers, *headers[:ENOUGH_TO_DIFFER])
+        calls = await world.eventually(
+            AllServedBy(served.addresses()), partial(world.call, several)
+        )
+        await world.check("A52-CUSTOM-13", calls, OneEndpoint(each_value_of=SESSION))
+        await world.check("A42-CONF-06", calls, served.matches_ring())
 
 
 @scenario("A42-CONF-07", "A52-CUSTOM-13", knobs={"ring_size_cap": RAISED_CAP})
@@ -182,10 +201,10 @@ async def test_no_maximum_in_the_config(world: World) -> None:
 
 @scenario("A42-CONF-05", knobs={"ring_size_cap": LOWERED_CAP})
 async def test_lowered_cap(world: World) -> None:
-    """A cap below both sizes replaces both."""
-    served = weighted_locality(dict.fromkeys(await world.addresses(4), 1)).with_ring_cap(
-        LOWERED_CAP
-    )
+    """A cap below both sizes replaces both: the weights ask for 601 entries."""
+    light, *heavy = await world.addresses(4)
+    weights: dict[str, int | None] = {light: 1, **dict.fromkeys(heavy, 200)}
+    served = weighted_locality(weights).with_ring_cap(LOWERED_CAP)
     await world.serve(served)
     calls = await world.call(world.values.telling(served))
     await world.check("A42-CONF-05", calls, served.matches_ring())
@@ -216,29 +235,41 @@ async def test_key_of_an_entry(world: World) -> None:
 async def test_odd_entry(world: World) -> None:
     """If entries do not divide evenly, the client chooses the endpoints that get one more.
 
-    The scenario chooses endpoints for which calls distinguish the known orders. The order of hash
-    buckets depends on the port numbers.
+    The scenario chooses endpoints for which calls distinguish the known orders, and from them one
+    that is not known. The order of hash buckets depends on the port numbers.
     """
-    sixes = itertools.combinations(sorted(await world.addresses(9)), 6)
-    served, telling = first_distinguished(map(of_odd_entries, sixes), orders)
+    nines = itertools.islice(itertools.permutations(await world.addresses(9)), 0, None, 5039)
+    served, telling = first_distinguished(map(of_odd_entries, nines), orders_and_another)
     await world.serve(served)
     calls = await world.call((*telling, *world.values.sessions_to_map()))
     await world.check("A42-RING-10", calls, orders(served))
 
 
-def of_odd_entries(six: tuple[str, ...]) -> XdsConfig:
-    """Return a config whose entries do not divide evenly, and for which all known orders differ."""
-    a, b, c, d, e, f = six
-    places = (
-        Locality((Endpoint(f, 2), Endpoint(d, 2)), name="z"),
-        Locality((Endpoint(e, 2), Endpoint(b, 5), Endpoint(a, 2), Endpoint(c, 5)), name="a"),
-    )
-    return one_cluster(places, policy=RingHash(minimum=31, maximum=31))
+def of_odd_entries(nine: tuple[str, ...]) -> XdsConfig:
+    """Return a config whose entries do not divide evenly; for most of these all orders differ."""
+    listed = tuple(Endpoint(address, 2 if at % 2 else 5) for at, address in enumerate(nine))
+    places = (Locality(listed[:4], name="z"), Locality(listed[4:], name="a"))
+    return one_cluster(places, policy=RingHash(minimum=47, maximum=47))
 
 
 def orders(served: XdsConfig) -> dict[str, MatchesRing]:
     """Return the rings by each known order of allotment."""
     return {name: served.matches_ring(allotment=order) for order, name in ORDERS.items()}
+
+
+def orders_and_another(served: XdsConfig) -> dict[str, MatchesRing]:
+    """Return the rings by each known order, and by one from the heaviest endpoint to the lightest.
+
+    With some ports the order of hash buckets gives the same entries as that one.
+    """
+    by_weight = served.with_localities(*map(heaviest_first, served.get_cluster().localities))
+    return {**orders(served), "by weight": by_weight.matches_ring(allotment="list")}
+
+
+def heaviest_first(place: Locality) -> Locality:
+    """Return the locality with its endpoints listed from the heaviest to the lightest."""
+    listed = sorted(place.endpoints, key=lambda each: (each.weight, each.address), reverse=True)
+    return replace(place, endpoints=tuple(listed))
 
 
 @scenario("A42-RING-11")
@@ -317,8 +348,11 @@ def sessions_within(ranges: Iterable[range]) -> Iterator[dict[str, str]]:
 
 @scenario("A42-RING-15")
 async def test_order_of_endpoints(world: World) -> None:
-    """Endpoints keep their places on the ring whatever their order in the list."""
-    a, b, c, d = (Endpoint(address) for address in await world.addresses(4))
+    """Endpoints keep their places on the ring whatever their order in the list.
+
+    They keep their weights, too: the shares are 1, 3, 2 and 2 of 8.
+    """
+    a, b, c, d = map(Endpoint, await world.addresses(4), (1, 3, 2, 2))
     served = one_cluster((Locality((a, b), name="one"), Locality((c, d), name="two")))
     await world.serve(served)
     headers = world.sessions(ENOUGH_TO_TELL)
@@ -374,15 +408,23 @@ def amid_others(addresses: Sequence[str]) -> tuple[str, XdsConfig, XdsConfig]:
 
 @scenario("A42-RING-19")
 async def test_changed_weights(world: World) -> None:
-    """When only the weights change, the client builds a new ring as well."""
-    first, two = await world.addresses(2)
-    await world.serve(weighted_locality({first: 1, two: 3}))
-    headers = world.values.sessions_to_map()
+    """When only the weights change, the client builds a new ring as well.
+
+    First two endpoints exchange their weights. Then only the weight of a locality changes.
+    """
+    a, b, c = await world.addresses(3)
+
+    def weighed(of_a: int, of_b: int, of_two: int) -> XdsConfig:
+        both = Locality((Endpoint(a, of_a), Endpoint(b, of_b)), name="one")
+        return one_cluster((both, Locality((Endpoint(c),), name="two", weight=of_two)))
+
+    await world.serve(weighed(1, 7, 1))
+    headers = (*world.values.sessions_to_map(), *world.sessions(ENOUGH_TO_TELL))
     await world.require_served(headers)
-    changed = weighted_locality({first: 7, two: 1})
-    await world.serve(changed)
-    calls = await world.eventually(changed.matches_ring(), lambda: world.call(headers))
-    await world.check("A42-RING-19", calls, changed.matches_ring())
+    for changed in (weighed(7, 1, 1), weighed(7, 1, 9)):
+        await world.serve(changed)
+        calls = await world.eventually(changed.matches_ring(), partial(world.call, headers))
+        await world.check("A42-RING-19", calls, changed.matches_ring())
 
 
 MEMBERS = 8

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from client_under_test import StateWatch
 from conformance import timing
 from conformance.judging.declaration import scenario
 from conformance.judging.expectations import (
@@ -18,16 +19,17 @@ from conformance.scenarios.helpers.ring_order import ring_order, serve_before_re
 from conformance.world import ENOUGH_TO_SPREAD, World
 from conformance.xds_config.endpoints import Endpoint, Locality
 from test_servers import BackendEndpoint as Member
-from test_servers import Close, Hold, Serve
+from test_servers import Close, Hold, Mode, Serve
 
 WAITS = EndsWith(status="DEADLINE_EXCEEDED")
 
 
 @scenario("A42-SUB-01")
 async def test_no_requests(world: World) -> None:
-    """Endpoints start in IDLE, and the policy does not connect to them."""
+    """Endpoints start in IDLE, and the policy does not connect to them, also if one is added."""
     members = await endpoints(world, *[Serve()] * 4)
-    await serve_before_requests(world, ranked(members))
+    await serve_before_requests(world, ranked(members[1:]))
+    await world.serve(ranked(members))
     quiet = await world.attempts.quiet(*members, why="the client has its endpoints and no request")
     await world.check("A42-SUB-01", quiet, NoAttempts())
 
@@ -59,6 +61,52 @@ async def test_connecting_then_ready(world: World) -> None:
     await world.check("A42-SUB-05", await waiting.over(), AllServedBy((only.address,)))
     states = await world.states.until(watched, "READY")
     await world.check("A42-SUB-05", states, EndsInState(("READY",)))
+
+
+async def lose(world: World, watched: StateWatch, member: Member, then: Mode) -> int:
+    """Drop the connection that makes the channel READY.
+
+    Args:
+        world: the scenario's world.
+        watched: the channel's states.
+        member: the only endpoint.
+        then: how its gate treats further connections.
+
+    Returns:
+        The number of states that the channel has reported before it was IDLE.
+
+    Raises:
+        PreconditionTimeout: the channel was not READY before, or not IDLE after that.
+    """
+    await world.states.require(watched, "READY", why="a request was served")
+    told = len(watched.states)
+    await member.set_mode(then)
+    await member.kill()
+    await world.states.require(watched, "IDLE", since=told, why="its connection was lost")
+    return len(watched.states) - 1
+
+
+@scenario("A42-SUB-04", "A42-SUB-05", "A42-SUB-06", needs=("watch",), seconds=0.5)
+async def test_second_connection(world: World) -> None:
+    """An endpoint that lost its connection goes through the same states again."""
+    (only,) = await endpoints(world, Serve())
+    await world.serve(ranked([only]))
+    await world.require_served(world.sessions(1))
+    watched = await world.states.watch()
+    told = await lose(world, watched, only, Hold())
+    waiting = await world.start(world.sessions(5))
+    states = await world.states.until(watched, "CONNECTING", since=told)
+    await world.check("A42-SUB-04", states, EndsInState(("CONNECTING",)))
+    await only.set_mode(Serve())
+    await world.check("A42-SUB-05", await waiting.over(), AllServedBy((only.address,)))
+    states = await world.states.until(watched, "READY", since=told)
+    await world.check("A42-SUB-05", states, EndsInState(("READY",)))
+    told = await lose(world, watched, only, Close())
+    failed = EndsWith(status="UNAVAILABLE")
+    calls = await world.eventually(failed, lambda: world.call(world.sessions(5)))
+    await world.check("A42-SUB-06", calls, failed)
+    states = await world.states.until(watched, "TRANSIENT_FAILURE", since=told)
+    await world.check("A42-SUB-06", states, EndsInState(("TRANSIENT_FAILURE",)))
 
 
 @scenario("A42-SUB-06", needs=("watch",))
@@ -169,6 +217,21 @@ async def test_connection_lost(world: World) -> None:
     )
     again = world.attempts.seen(only, since=since)
     await world.check("A42-SUB-11", again, AttemptCount(least={only.address: 1}))
+
+
+@scenario("A42-SUB-11", "A42-SUB-13", "A42-PRO-01", seconds=0.5)
+async def test_one_of_two_connections_lost(world: World) -> None:
+    """If another endpoint is READY, an endpoint that lost its connection is IDLE, too."""
+    order = await ring_order(world, 3)
+    await order.arrange("READY", "READY", "IDLE")
+    since = world.now
+    await order[0].kill()
+    await world.attempts.quiet_from_now(why="one of two connections was lost")
+    unasked = AttemptCount()
+    await world.check("A42-SUB-13", world.attempts.seen(order[0], since=since), unasked)
+    await world.check("A42-PRO-01", world.attempts.seen(since=since), unasked)
+    calls = await world.call([order.request] * 5)
+    await world.check("A42-SUB-11", calls, AllServedBy((order[0].address,)))
 
 
 @scenario("A42-SUB-14", seconds=0.5)

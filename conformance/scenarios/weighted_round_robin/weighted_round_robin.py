@@ -18,7 +18,7 @@ from conformance.judging.expectations import (
 from conformance.judging.observations import Call, Calls
 from conformance.scenarios.helpers.live_clusters import AFTERWARDS, UNCHANGED, LiveCluster
 from conformance.scenarios.helpers.live_policies import LivePolicy
-from conformance.scenarios.helpers.localities import endpoints
+from conformance.scenarios.helpers.localities import fail
 from conformance.spec.oracles.statistics import draws_needed
 from conformance.world import World
 from conformance.xds_config.config import XdsConfig, one_cluster, with_raw_clusters
@@ -47,6 +47,9 @@ TIMES = (
 
 
 A_SECOND = " ".join(f"{time} {{ seconds: 1 }}" for time in TIMES)
+
+
+NANOS_OF_100_MS = 100_000_000
 
 
 LONGEST = 315_576_000_000
@@ -82,7 +85,8 @@ async def test_negative_penalty_below_wrr_locality(world: World) -> None:
 async def test_short_periods(world: World) -> None:
     """The client accepts a weight_update_period below 100 ms."""
     live = await LiveCluster.begin(world, "EDS")
-    for period in ("", "nanos: 1000000"):
+    drawn = world.rng.randrange(1, NANOS_OF_100_MS)
+    for period in ("", "nanos: 1000000", f"nanos: {drawn}"):
         entry = weighted_round_robin(f"weight_update_period {{ {period} }}")
         await live.taken(ClusterVariant("A58-WRR-02", policies(entry)))
 
@@ -140,8 +144,12 @@ MOSTLY, SELDOM, HARDLY = (
 LOOKS, MOST_LOOKS = 60, 180
 
 
-TO_FAVOR = 20
-"""Calls that tell an endpoint with most of the weight from one with little."""
+TO_FAVOR = (20, 40)
+"""Calls that tell an endpoint with most of the weight from one with little.
+
+Their number is drawn: a client that deals out calls in a fixed order would otherwise be looked at
+in the same place of that order each time.
+"""
 
 
 FEW = 4
@@ -151,6 +159,29 @@ FEW = 4
 UNCHANGED_YET = (1, 2)
 """The least share of looks that find old weights: a look takes at most half of the time between two
 updates of the weights."""
+
+
+BASES = (20, 200)
+
+
+STEPS = (1, 3, 9)
+
+
+AROUND = (0.8, 1.25)
+
+
+UTILIZATIONS = (0.1, 0.9)
+
+
+MILLION = 1_000_000
+
+
+LONG_EXPIRATION = 14
+"""Seconds. A client that expires weights after a constant time would take 7 s or more here, and
+5 s or less where the period is 1 s."""
+
+
+WELL_WITHIN = 0.5
 
 
 EVENLY = ((1, 2), (1, 2))
@@ -180,7 +211,7 @@ async def serve(world: World, fields: str, *metrics: BackendMetrics) -> list[Mem
 
 
 async def check(
-    world: World, clause: str, members: list[Member], shares: tuple[tuple[int, int], ...]
+    world: World, clause: str, members: list[Member], shares: Sequence[tuple[int, int]]
 ) -> None:
     """Check the shares of requests once the client had time to read the reports."""
     addresses = [member.address for member in members]
@@ -210,6 +241,14 @@ async def check(
             BackendMetrics(application_utilization=0.5, rps_fractional=300),
         ),
         case(
+            # By the utilization that is left, both would have about the same weight.
+            "rate-and-utilization",
+            "A58-LOAD-01",
+            AT_ONCE,
+            BackendMetrics(application_utilization=0.5, rps_fractional=100),
+            BackendMetrics(application_utilization=0.9, rps_fractional=540),
+        ),
+        case(
             "errors",
             "A58-LOAD-03",
             f"error_utilization_penalty {{ value: 8 }} {AT_ONCE}",
@@ -232,6 +271,22 @@ async def test_weights(
     """One of two backends has a third of the other's weight."""
     members = await serve(world, fields, quarter, rest)
     await check(world, clause, members, QUARTER)
+
+
+@scenario("A58-LOAD-01", seconds=1)
+async def test_drawn_weights(world: World) -> None:
+    """Each of three backends has a weight of about a third of the next one's."""
+    base = world.rng.uniform(*BASES)
+    weights = [base * step * world.rng.uniform(*AROUND) for step in STEPS]
+    world.rng.shuffle(weights)
+    reports = []
+    for weight in weights:
+        utilization = round(world.rng.uniform(*UTILIZATIONS), 3)
+        rate = weight * utilization
+        reports.append(BackendMetrics(application_utilization=utilization, rps_fractional=rate))
+    members = await serve(world, AT_ONCE, *reports)
+    exact = [round(MILLION * weight / sum(weights)) for weight in weights]
+    await check(world, "A58-LOAD-01", members, tuple((share, sum(exact)) for share in exact))
 
 
 @scenario("A58-LOAD-02", seconds=1)
@@ -286,7 +341,26 @@ async def test_expiration(world: World) -> None:
     await check(world, "A58-LOAD-05", members, EVENLY)
 
 
-@scenario("A58-WRR-07", seconds=9, waits=True)
+@scenario("A58-LOAD-05", seconds=8, waits=True)
+async def test_long_expiration(world: World) -> None:
+    """A weight is still used while half of a weight_expiration_period of 14 s has not passed."""
+    expiration = f"weight_expiration_period {{ seconds: {LONG_EXPIRATION} }}"
+    members = await serve(world, f"{AT_ONCE} {expiration}", BUSY, IDLE)
+    await check(world, "A58-LOAD-05", members, QUARTER)
+    for member in members:
+        member.set_metrics(None)
+    stopped = world.now
+    await world.attempts.quiet_from_now(
+        *members, why="no request is made", seconds=WELL_WITHIN * LONG_EXPIRATION
+    )
+    calls = await world.call(world.sessions(TO_TELL))
+    if world.now - stopped >= LONG_EXPIRATION:
+        raise SuiteTimeout("the calls came after the weight_expiration_period")
+    shares = dict(zip((member.address for member in members), QUARTER, strict=True))
+    await world.check("A58-LOAD-05", calls, Proportions(shares))
+
+
+@scenario("A58-LOAD-01", "A58-WRR-07", seconds=9, waits=True)
 async def test_short_update_period(world: World) -> None:
     """The client does not use new weights before 100 ms have passed since the last update.
 
@@ -296,12 +370,17 @@ async def test_short_update_period(world: World) -> None:
     nanoseconds = world.rng.randint(1, 1_000_000)
     fields = f"{BLACKOUT} weight_update_period {{ nanos: {nanoseconds} }}"
     changing, other = await serve(world, fields, MOSTLY, SELDOM)
-    favored = MinimumShare(changing.address, (20, 21))
+    favored, why = MinimumShare(changing.address, (20, 21)), "it reports the highest rate"
+    world.checks.turn_to("A58-LOAD-01")
+    many = partial(world.call, world.sessions(TO_TELL))
+    await world.rounds.require(favored, many, why=why)
+    await world.check("A58-LOAD-01", await many(), favored)
+    world.checks.turn_to("A58-WRR-07")
     seen: list[Call] = []
     for _ in range(MOST_LOOKS):
         changing.set_metrics(MOSTLY)
-        calls = partial(world.call, world.sessions(TO_FAVOR))
-        await world.rounds.require(favored, calls, why="it reports the highest rate")
+        calls = partial(world.call, world.sessions(world.rng.randint(*TO_FAVOR)))
+        await world.rounds.require(favored, calls, why=why)
         pause = world.rng.random() * timing.SHORTEST_UPDATE
         await world.attempts.quiet_from_now(other, why="an update of weights", seconds=pause)
         changing.set_metrics(HARDLY)
@@ -317,16 +396,22 @@ async def test_short_update_period(world: World) -> None:
     await world.check("A58-WRR-07", Calls(tuple(seen)), expected)
 
 
-@scenario("A58-WRR-06", seconds=1.5, waits=True)
+@scenario("A58-WRR-06", seconds=5, waits=True)
 async def test_failed_endpoints(world: World) -> None:
-    """Requests fail while all endpoints fail, and are served once the endpoints serve."""
-    members = await endpoints(world, Close(), Close())
+    """Requests fail while all endpoints fail, and are served once an endpoint serves.
+
+    One of three endpoints serves, then fails again, and then each of the others serves.
+    """
+    members = list(await world.endpoints(3, mode=Close()))
     await world.serve(by_weights(AT_ONCE, members))
-    calls = await world.eventually(Fails(), partial(world.call, world.sessions(5)))
-    await world.check("A58-WRR-06", calls, Fails())
-    for member in members:
-        await member.set_mode(Serve())
-    expected = AllServedBy(tuple(member.address for member in members))
     make_calls = partial(world.call, world.sessions(5))
-    calls = await world.eventually(expected, make_calls, within=timing.BACKOFFS)
-    await world.check("A58-WRR-06", calls, expected)
+    world.rng.shuffle(members)
+    for serving in (members[:1], members[1:]):
+        await fail(*members)
+        calls = await world.eventually(Fails(), make_calls)
+        await world.check("A58-WRR-06", calls, Fails())
+        for member in serving:
+            await member.set_mode(Serve())
+        expected = AllServedBy(tuple(member.address for member in serving))
+        calls = await world.eventually(expected, make_calls, within=timing.BACKOFFS)
+        await world.check("A58-WRR-06", calls, expected)

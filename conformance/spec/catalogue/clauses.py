@@ -15,6 +15,11 @@ class Strength(enum.StrEnum):
     UNSPECIFIED = "UNSPECIFIED"
     """The text leaves the behavior open: the suite reports what it observed and fails no client."""
 
+    @property
+    def is_open(self) -> bool:
+        """Return whether no client can fail such a clause."""
+        return self in {Strength.MAY, Strength.UNSPECIFIED}
+
 
 class Clause(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One normative statement of a text, and how to observe it from outside a client.

@@ -219,7 +219,7 @@ def _complaint(clause: Clause, document: Edition, editions: Editions) -> str | N
             for edition in clause.superseded_in
         ),
         "only a MAY or UNSPECIFIED row can have `choices`": (
-            bool(clause.choices) and clause.strength not in {Strength.MAY, Strength.UNSPECIFIED}
+            bool(clause.choices) and not clause.strength.is_open
         ),
         "`new_in` must be the first edition that has a wording": (
             clause.new_in not in (None, *clause.editions[:1])

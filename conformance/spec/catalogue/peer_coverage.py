@@ -47,16 +47,17 @@ def peer_coverage(folder: Path = FOLDER) -> dict[str, tuple[PeerBehavior, ...]]:
 
 
 def coverage_lines(ground: Mapping[str, tuple[PeerBehavior, ...]]) -> Iterator[str]:
-    """Each line of the map with the scenarios that see it, or the reason why none does."""
+    """Yield each behavior with the scenarios that check it, or the reason why none does."""
+    yield "What the tests of gRPC's implementations check, and the scenarios that check it:"
     for section, lines in ground.items():
         yield f"{section}: {_share(lines)}"
         for line in lines:
             yield f"  {line.says}"
-            how = f"not seen: {line.missing}" if line.missing else ", ".join(line.scenarios)
+            how = f"not checked: {line.missing}" if line.missing else ", ".join(line.scenarios)
             yield f"    {how}"
     yield f"all: {_share(tuple(line for lines in ground.values() for line in lines))}"
 
 
 def _share(lines: tuple[PeerBehavior, ...]) -> str:
     seen = sum(1 for line in lines if not line.missing)
-    return f"{seen} of {len(lines)} lines, {100 * seen // len(lines)} %"
+    return f"{seen} of {len(lines)} behaviors, {100 * seen // len(lines)} %"

@@ -1,4 +1,4 @@
-"""Compute the state that ring_hash reports, and which endpoints it connects on its own (A42)."""
+"""Compute the state that ring_hash reports (A42)."""
 
 from __future__ import annotations
 
@@ -23,11 +23,3 @@ def aggregated_state(endpoints: Sequence[State]) -> State:
         ("IDLE" in counts, "IDLE"),
     )
     return next((state for holds, state in rules if holds), "TRANSIENT_FAILURE")
-
-
-def connects_unasked(endpoints: Sequence[State]) -> bool:
-    """Return whether the policy must connect an endpoint that no request has picked.
-
-    Clauses: A42-PRO-01, A42-PRO-02, A42-PRO-03, A42-PRO-07.
-    """
-    return aggregated_state(endpoints) in {"CONNECTING", "TRANSIENT_FAILURE"}

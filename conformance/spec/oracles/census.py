@@ -150,19 +150,18 @@ def bounds_of(
     rings: Sequence[Mapping[str, int]],
     taken: Census,
     hashes: Iterable[int],
-    false_alarm: float = FALSE_ALARM,
 ) -> Bounds:
     """Return the bounds of the first ring that the census fits, else of the first ring.
 
     A conforming client has one of the rings, so several rings do not raise the chance of a false
     alarm. Send at least as many values as a ring has entries: then the mean census of a ring of
-    half or twice the size is out of bounds.
+    half or twice the size is out of bounds. Half of the chance of a false alarm is for the changes,
+    half for the addresses.
 
     Args:
         rings: number of entries of each address, by each allowed reading of the text.
         taken: the census.
         hashes: hashes of the values sent.
-        false_alarm: half for the changes, half for the addresses.
 
     Raises:
         ValueError: there is no ring, fewer than two hashes, or a ring without entries.
@@ -170,8 +169,8 @@ def bounds_of(
     if not rings:
         raise ValueError("A census needs one ring or more to compare with.")
     sent = tuple(hashes)
-    changes = functools.cache(lambda counts: changes_interval(counts, sent, false_alarm / 2))
-    met = [met_intervals(counts, taken.values, false_alarm / 2) for counts in rings]
+    changes = functools.cache(lambda counts: changes_interval(counts, sent, FALSE_ALARM / 2))
+    met = [met_intervals(counts, taken.values, FALSE_ALARM / 2) for counts in rings]
     for counts, bound in zip(rings, met, strict=True):
         if _are_met(taken, bound):
             found = Bounds(changes(tuple(sorted(counts.values()))), bound)
@@ -211,48 +210,6 @@ def met_intervals(
         address: _met_interval(values, count, total - count, side)
         for address, count in counts.items()
     }
-
-
-def most_changes_hashed(met: Iterable[int], false_alarm: float = FALSE_ALARM) -> int:
-    """Return the largest number of changes that chance does not explain.
-
-    If the answers have nothing to do with the order of the hashes, every order of the answers is
-    equally likely. Then this number of changes or fewer has a chance of at most `false_alarm`. The
-    proof is that of `changes_interval`, with the same matrix: draw answers independently, given
-    that each endpoint answers as often as observed.
-
-    Args:
-        met: how many values each endpoint answered.
-        false_alarm: chance that a meaningless order passes.
-
-    Returns:
-        The number of changes, or -1 if no number decides.
-    """
-    entries = [count for count in met if count]
-    total = sum(entries)
-    shares = [count / total for count in entries]
-    # Chance that independent draws give exactly these counts.
-    log_exactly = math.lgamma(total + 1) + sum(
-        count * math.log(share) - math.lgamma(count + 1)
-        for count, share in zip(entries, shares, strict=True)
-    )
-    log_chance = math.log(false_alarm) + log_exactly
-
-    def edge(log_theta: float) -> float:
-        theta = -math.exp(log_theta)
-        return ((total - 1) * math.log(_perron(shares, theta)) - log_chance) / theta
-
-    best = edge(_argmin(lambda log_theta: -edge(log_theta), -6, 3))
-    return max(math.floor(best), -1)
-
-
-def looks_hashed(taken: Census, false_alarm: float = FALSE_ALARM) -> bool:
-    """Return whether the answers follow the order of the hashes more than chance explains.
-
-    A wrong hash, or none, passes with a chance of at most `false_alarm`. A correct hash fails if
-    there are too few values for the ring's size: send at least as many as the ring has entries.
-    """
-    return taken.changes <= most_changes_hashed(taken.met.values(), false_alarm)
 
 
 class _Circle(Struct, frozen=True):

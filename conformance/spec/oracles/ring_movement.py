@@ -8,7 +8,6 @@ anchored rings.
 
 import itertools
 from collections.abc import Collection, Iterable, Sequence
-from fractions import Fraction
 from typing import Final, get_args
 
 from msgspec import Struct
@@ -19,7 +18,6 @@ from conformance.spec.oracles.ring.values import NoSuchValueError
 from conformance.spec.oracles.ring.weights import RingEndpoint, RingLocality, WeightReading, weights
 
 _ANCHORED: Final = RingConfig(minimum=1)
-_SPACE: Final = 2**64
 
 
 class Move(Struct, frozen=True):
@@ -39,20 +37,6 @@ def moves(before: Ring, after: Ring, hashes: Iterable[int]) -> tuple[Move, ...]:
 def strays(moved: Iterable[Move], changed: Collection[str]) -> tuple[Move, ...]:
     """Return the moves between endpoints that are not in `changed` (added or removed)."""
     return tuple(move for move in moved if move.before not in changed and move.after not in changed)
-
-
-def stray_share(before: Ring, after: Ring, changed: Collection[str]) -> Fraction:
-    """Return the exact part of all 2^64 hashes that stray from one ring to the other."""
-    # An entry owns the hashes up to its own. So an arc starts right after an entry, or at the
-    # lowest unsigned or signed hash.
-    begins = {0, _SPACE // 2}
-    for ring in (before, after):
-        begins.update((position - ring.shift + 1) % _SPACE for position in ring.positions)
-    arcs = itertools.pairwise((*sorted(begins), _SPACE))
-    strayed = sum(
-        stop - start for start, stop in arcs if strays(moves(before, after, (start,)), changed)
-    )
-    return Fraction(strayed, _SPACE)
 
 
 class Anchored(Struct, frozen=True):

@@ -131,27 +131,13 @@ def all_same_chance(shares: Iterable[Share], draws: int) -> float:
     return math.fsum(float(share) ** draws for share in shares)
 
 
-def draws_to_differ(shares: Iterable[Share], false_alarm: float = FALSE_ALARM) -> int:
-    """Return the least number of draws that all hit the same item with at most this chance.
-
-    Raises:
-        ValueError: one item has the whole share.
-    """
-    known = tuple(shares)
-    if max(known) >= 1:
-        raise ValueError("Draws never differ if one item has the whole share.")
-    return next(
-        draws for draws in itertools.count(1) if all_same_chance(known, draws) <= false_alarm
-    )
-
-
-def draws_to_meet_all(shares: Iterable[Share], false_alarm: float = FALSE_ALARM) -> int:
-    """Return the least number of draws that miss any of the items with at most this chance."""
+def draws_to_meet_all(shares: Iterable[Share]) -> int:
+    """Return the least number of draws that miss an item at most as often as FALSE_ALARM."""
     known = tuple(shares)
     return next(
         draws
         for draws in itertools.count(1)
-        if math.fsum((1 - float(share)) ** draws for share in known) <= false_alarm
+        if math.fsum((1 - float(share)) ** draws for share in known) <= FALSE_ALARM
     )
 
 

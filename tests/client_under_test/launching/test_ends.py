@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import select
 import signal
 import sys
 import time
@@ -21,8 +20,8 @@ from client_under_test.contract.exceptions import (
     RequestRefused,
     StdoutClosed,
 )
-from client_under_test.launching.pidfd import pidfd_open
 from client_under_test.launching.zygotes import ForkServers
+from tests.processes import is_gone
 
 ADAPTERS = Path(__file__).parents[2] / "adapters"
 DEADLINE = 10.0
@@ -124,18 +123,6 @@ async def launched(
         client = msgspec.structs.replace(prepared.client, manifest=manifest)
         prepared = msgspec.structs.replace(prepared, client=client)
     return await ClientProcess.launch(prepared, stderr_path=stderr, fork_servers=fork_servers)
-
-
-def is_gone(pid: int) -> bool:
-    """Whether a process has ended, or does so now."""
-    try:
-        handle = pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    try:
-        return bool(select.select([handle], [], [], DEADLINE)[0])
-    finally:
-        os.close(handle)
 
 
 def number_in(file: Path) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import select
 import signal
 import sys
 from pathlib import Path
@@ -29,7 +28,6 @@ from client_under_test.contract.exceptions import (
     UnknownKnob,
     WrongContract,
 )
-from client_under_test.launching.pidfd import pidfd_open
 from client_under_test.launching.process import Patience
 from tests.client_under_test.launching.fakes import (
     ADAPTERS,
@@ -41,18 +39,7 @@ from tests.client_under_test.launching.fakes import (
     unable,
     written,
 )
-
-
-def is_gone(pid: int) -> bool:
-    """Whether a process has ended, or does so now."""
-    try:
-        handle = pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    try:
-        return bool(select.select([handle], [], [], DEADLINE)[0])
-    finally:
-        os.close(handle)
+from tests.processes import is_gone
 
 
 async def fail_at_first_call(name: str, folder: Path, deadline: float) -> ConversationFailed:

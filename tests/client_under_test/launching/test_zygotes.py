@@ -7,8 +7,10 @@ import os
 import select
 import signal
 import sys
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -338,3 +340,31 @@ async def test_a_command_that_cannot_be_executed_tells_why(
         await process.greet(deadline=DEADLINE)
     assert raised.value.stderr_tail.strip() == f"{script}: Exec format error"
     await process.close(deadline=DEADLINE)
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="asyncio waits for children by pidfd")
+async def test_a_fork_server_that_has_just_ended_keeps_its_exit_code(
+    prepared: Prepared,
+    fork_servers: ForkServers,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    may_wait = threading.Event()
+    wait = asyncio.ThreadedChildWatcher._do_waitpid  # type: ignore[attr-defined]
+
+    def wait_late(*arguments: Any) -> None:
+        may_wait.wait(DEADLINE)
+        wait(*arguments)
+
+    monkeypatch.setattr(asyncio.ThreadedChildWatcher, "_do_waitpid", wait_late)
+    process = await launched(prepared, fork_servers)
+    await process.greet(deadline=DEADLINE)
+    await process.close(deadline=DEADLINE)
+    (server,) = fork_servers._made.values()
+    assert server is not None
+    forker = server._forker.pid
+    os.kill(forker, signal.SIGKILL)
+    await asyncio.to_thread(os.waitid, os.P_PID, forker, os.WEXITED | os.WNOWAIT)
+    asyncio.get_running_loop().call_later(0.05, may_wait.set)
+    await fork_servers.close()
+    assert not caplog.records

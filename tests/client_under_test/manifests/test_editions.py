@@ -75,7 +75,7 @@ FEATURES = {
 """Its rows that matter here: from which release on a client has the feature."""
 
 ELSEWHERE = re.compile(
-    r"https://github\.com/(grpc|envoyproxy)/[a-z-]+/"
+    r"https://github\.com/[\w.-]+/[\w.-]+/"
     r"(pull/\d+|commit/[0-9a-f]{40}|releases/tag/v(?P<release>[\d.]+)|blob/[0-9a-f]{40}/.+)"
     r"|https://www\.envoyproxy\.io/docs/envoy/v[\d.]+/.+"
 )

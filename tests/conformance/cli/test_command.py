@@ -14,11 +14,13 @@ import pytest
 
 from client_under_test import built_in, find
 from conformance.cli.commands import main
+from conformance.reporting.explain import TERMS
 from conformance.reporting.report import Exit
 from conformance.spec.catalogue import load
 from tests.conformance.cli.invocation import MANIFEST, invoke, manifest
 
-ADAPTERS = Path(__file__).parents[2] / "adapters"
+ROOT = Path(__file__).parents[3]
+ADAPTERS = ROOT / "tests" / "adapters"
 CRASHER = str(ADAPTERS / "crasher")
 
 
@@ -45,7 +47,7 @@ def unbuildable(folder: Path, program: str) -> str:
         (["run", "python", "cobol"], "there is no client cobol"),
         (["run", CRASHER + "@7"], "exists only in version 0"),
         (["run", CRASHER, "--clause", "A42-RING-99"], "There is no clause A42-RING-99"),
-        (["run", CRASHER, "--clause", "a42-ring-09"], "Did you mean A42-RING-09?"),
+        (["run", CRASHER, "--clause", "a42-rin-09"], "Did you mean A42-RING-09?"),
         (["run", CRASHER, "--scenario", "nosuch.*"], "there is no scenario nosuch.*: `xdspec list"),
         (["run", CRASHER, "--scenario", "header.emty_value"], "mean header.empty_value?"),
         (["run", CRASHER, "--json", "no/such/folder/r.json"], "does not exist"),
@@ -64,6 +66,7 @@ def unbuildable(folder: Path, program: str) -> str:
             ["run", CRASHER, "--only", "a99"],
             "no clause belongs to a99; choose from a27, a28, a32, a37",
         ),
+        (["run", CRASHER, "--only", "A42-RING-01"], "is a clause, not a gRFC; `run --clause`"),
         (["run", CRASHER, "--all"], "name clients, or use --all"),
         (["run", CRASHER, "--hold"], "name it with --scenario"),
         (["run", CRASHER, "--no-such-option"], "No such option"),
@@ -71,7 +74,7 @@ def unbuildable(folder: Path, program: str) -> str:
         (["serve", "ring.serch"], "did you mean ring.search?"),
         (
             ["serve", "ring.size"],
-            "ring.size matches 8 scenarios: name one of ring.size[at-least-min",
+            " scenarios: name one of ring.size[at-least-min",
         ),
         (["serve", "header.*"], "scenarios: name one of header."),
         (["serve", "ring.search", "--with", "cobol"], "there is no client cobol"),
@@ -108,6 +111,7 @@ def unbuildable(folder: Path, program: str) -> str:
         (["rnu"], "Did you mean 'run'?"),
         (["run", "pyton"], "there is no client pyton: did you mean python?"),
         (["run", CRASHER, "--scenario", "states"], "did you mean picker.states?"),
+        (["run", CRASHER, "--scenario", "shared_by_channels"], "circuit_breaking.shared_by_chan"),
         (["run", CRASHER, "--scenrio", "x"], "--scenario"),
         (["explain", "A421"], "did you mean A42?"),
         (["explain", "picker.stats"], "did you mean picker.states?"),
@@ -295,6 +299,35 @@ def test_explain_shows_the_basis_and_a_superseded_wording() -> None:
     assert "  corrected A61-2023: superseded by its own authors" in told
 
 
+def test_explain_explains_its_terms_and_how_to_run_a_clause() -> None:
+    text = invoke("explain", "A42-CONF-01").output
+    assert "  requires  edition A42: A min_ring_size above the local cap" in text
+    assert f"  check     {load()['A42-CONF-01'].seen_by}" in text
+    assert "xdspec run CLIENT --clause A42-CONF-01\n" in text
+    terms = text.partition("\nTerms:\n")[2]
+    assert [line.split(":")[0].strip() for line in terms.splitlines()] == [
+        "arc",
+        "edition",
+        "exact mapping",
+        "mutant",
+    ]
+    choice = invoke("explain", "A37-DNS-28").output
+    assert "  says      The text does not say" in choice
+    assert "  UNSPECIFIED: the text leaves a choice" in choice
+    assert "--clause" not in invoke("explain", "A42-HASH-20").output  # no scenario observes it
+    assert "Terms:" not in invoke("explain", "A42-HASH-20").output
+    scenario = invoke("explain", "ring.default_cap[minimum]").output
+    assert "xdspec run CLIENT --scenario 'ring.default_cap[minimum]'\n" in scenario
+
+
+def test_the_glossary_has_the_terms_of_explain() -> None:
+    page = (ROOT / "docs/glossary.md").read_text("utf-8")
+    rows = dict(re.findall(r"^\| (.+?) \| (.+) \|$", page, re.MULTILINE))
+    assert {
+        term: rows[term].startswith(meaning) for term, meaning in TERMS.items()
+    } == dict.fromkeys(TERMS, True)
+
+
 def test_explain_an_edition() -> None:
     told = invoke("explain", "a113").output
     assert f"A113-WEIGHT-02  {load()['A113-WEIGHT-02'].title}" in told
@@ -362,7 +395,7 @@ def test_explain_names_the_text_and_the_places_of_a_clause_and_who_fails_it() ->
     told = invoke("explain", "A42-HDR-14").output
     lines = dict(line.strip().split(maxsplit=1) for line in told.splitlines() if "  " in line)
     assert lines["text"].startswith("https://github.com/grpc/proposal/blob/")
-    place = re.fullmatch(r"header\.rewrite\[groups\] \((.*):\d+\)", lines["scenario"])
+    place = re.fullmatch(r"header\.rewrite\[[a-z-]*groups\] \((.*):\d+\)", lines["scenario"])
     assert place
     assert Path(place[1]).is_file()
     assert "A42-HDR-14" in Path(lines["mutants"]).read_text()
@@ -402,6 +435,11 @@ def test_any_language_has_a_scaffold(language: str, tmp_path: Path) -> None:
     looked = invoke("doctor", str(folder)).output
     assert "needs nothing" not in looked
     assert f"mine          has no program yet: {folder}/adapter does not exist" in looked
+
+
+def test_case_does_not_matter_in_the_name_of_a_language(tmp_path: Path) -> None:
+    assert invoke("new-client", "Go", str(tmp_path / "mine")).exit_code == 0
+    assert (tmp_path / "mine" / "adapter.go").is_file()
 
 
 def test_languages_with_a_program_are_listed() -> None:

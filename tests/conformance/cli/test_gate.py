@@ -15,14 +15,15 @@ import pytest
 from click.testing import CliRunner
 
 from client_under_test import find, prepare
-from conformance.cli import base_cache
+from conformance import timing
+from conformance.cli import base_cache, gate
 from conformance.cli.commands import main
-from conformance.cli.session import RunOptions
+from conformance.cli.run_options import RunOptions
 from conformance.judging.evidence import JudgedClient, Record, Trouble
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting.provenance import Suite
 
-from .test_source import CLAUSE, COMPILED, ONE, commit, library, names
+from .test_source import CLAUSE, COMPILED, ONE, commit, git, library, names
 
 __all__ = ["library"]
 
@@ -35,7 +36,7 @@ BROKEN = (
 )
 
 SLOW, SLOW_CLAUSE = "missing_resources.changed_routes", "A74-CONFIG-03"
-"""A scenario that takes longer than a quick run may, and the clause that it alone decides."""
+"""A scenario that is recorded here as longer than a quick run, and the clause it alone decides."""
 
 
 @pytest.mark.slow
@@ -47,10 +48,29 @@ async def test_a_change_is_held_against_a_commit(xdspec: Any, library: Path) -> 
     assert bad.code == 1, bad.said
     assert bad.out.splitlines()[-1] == BROKEN
     (library / "ring").write_text("up")
+    same = await xdspec.run(*words)
+    assert same.code == 4, same.said
+    assert "the change and its base are the same commit" in same.err
+    (library / "notes").write_text("another file")
     good = await xdspec.run(*words)
     assert good.code == 0, good.said
     assert good.out.splitlines()[-1] == "this change breaks nothing"
-    assert names(library) == {".git", "ring", "version"}, "nothing is written there"
+    assert names(library) == {".git", "notes", "ring", "version"}, "nothing is written there"
+
+
+async def test_a_base_that_went_on_is_noted(xdspec: Any, library: Path) -> None:
+    since = commit(library)
+    git(library, "checkout", "-q", "-b", "base")
+    (library / "notes").write_text("another file")
+    commit(library, "Go on")
+    git(library, "checkout", "-q", "-b", "work", since)
+    (library / "ring").write_text("up and up")
+    words = ("gate", COMPILED, "--source", str(library), "--base", "base", *ONE)
+    ended = await xdspec.run(*words, "--summary", "page.md")
+    note = "base has 1 commit that the change lacks. "
+    assert note in ended.out
+    assert f"rebase the change, or use --base {since[:12]}" in ended.out
+    assert note in (ended.folder / "page.md").read_text()
 
 
 async def test_all_results_of_a_change_agree(xdspec: Any, library: Path) -> None:
@@ -77,7 +97,7 @@ async def test_all_results_of_a_change_agree(xdspec: Any, library: Path) -> None
     rows = [line.split(" | ") for line in lines if line.startswith("| A")]
     assert [row[0].split()[1] for row in rows] == [*by_clause]
     assert [row[1] for row in rows] == [change["title"] for change in by_clause.values()]
-    assert all("reproduced: change 1/1, base 0/1" in row[2] for row in rows)
+    assert all("reproduced, not on the base" in row[2] for row in rows)
     outcome = suite.find("properties/property[@name='outcome']")
     assert outcome is not None
     assert lines[0] == f"### xdspec: {outcome.get('value')}" == f"### xdspec: {BROKEN}"
@@ -157,7 +177,8 @@ async def test_a_base_runs_what_decides_whether_the_change_breaks_something(
     bad = await xdspec.run(*words, "--scenario", OTHER)
     assert bad.code == 1, bad.said
     assert re.search(r"change: 2 scenarios in \d+ s\n", bad.said)
-    assert "s; the change passes what the other 1 decide\n" in bad.said
+    assert "s; 1 not needed: the change passes what they decide\n" in bad.said
+    assert "base: running 1 scenario …\n" in bad.said
     assert "again: 1 scenario on both sides in " in bad.said
     assert "conforms" not in bad.said
     (kept,) = (library.parent / "cache" / "gate").glob("*.json")
@@ -174,7 +195,7 @@ async def test_a_failure_that_does_not_come_again_is_repeated_and_not_counted(
     assert ended.code == 0, ended.said
     assert "again: 1 scenario on both sides in " in ended.said
     assert "again: 1 scenario 9 more times on both sides in " in ended.said
-    assert "reproduced: change 0/10, base 0/10 (p = 1)" in ended.said
+    assert "reproduced in 0 of 10 runs, on the base in 0 of 10" in ended.said
     assert ended.out.splitlines()[-1] == "this change breaks nothing"
 
 
@@ -277,21 +298,27 @@ async def test_a_base_that_was_made_with_other_options_is_refused(
     assert "--quick selects other scenarios than a report has" in quick.said
 
 
-async def test_a_quick_gate_names_what_it_leaves_out(xdspec: Any, library: Path) -> None:
+def test_a_quick_gate_names_what_it_leaves_out(
+    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(gate, "recorded", lambda: {SLOW: 2 * timing.QUICK})
     commit(library)
-    words = ("gate", COMPILED, "--source", str(library), "--base", "v1.7.0", "--quick")
-    slow = ("--scenario", SLOW)
-    ended = await xdspec.run(*words, *ONE, *slow, "--json", "gate.json", "--junit", "gate.xml")
-    assert ended.code == 0, ended.said
-    last = "this change breaks nothing (--quick left 1 clause out)"
-    assert ended.out.splitlines()[-1] == last
-    assert f"left out by --quick: {SLOW_CLAUSE}" in ended.out
-    found = json.loads((ended.folder / "gate.json").read_text())
+    (library / "notes").write_text("another file")
+    words = ["gate", COMPILED, "--source", str(library), "--base", "v1.7.0", "--quick"]
+    slow = ["--scenario", SLOW]
+    written = ["--json", "gate.json", "--junit", "gate.xml"]
+    ended = CliRunner().invoke(main, [*words, *ONE, *slow, *written])
+    assert ended.exit_code == 0, ended.output
+    last = "no break found, but --quick left 1 clause out: run without --quick before you merge"
+    assert ended.stdout.splitlines()[-1] == last
+    assert f"left out by --quick: {SLOW_CLAUSE}" in ended.stdout
+    found = json.loads(Path("gate.json").read_text())
     assert found["left_out"] == [SLOW_CLAUSE]
-    assert f'<skipped message="{SLOW_CLAUSE}"' in (ended.folder / "gate.xml").read_text()
-    nothing = await xdspec.run(*words, *slow)
-    assert nothing.code == 4, nothing.said
-    assert "none of the 1 selected scenarios is short enough for --quick" in nothing.said
+    assert f'<skipped message="{SLOW_CLAUSE}"' in Path("gate.xml").read_text()
+    nothing = CliRunner().invoke(main, [*words, *slow])
+    assert nothing.exit_code == 4, nothing.output
+    assert "none of the 1 selected scenarios is short enough for --quick" in nothing.output
 
 
 async def test_a_change_that_cannot_be_built_is_no_verdict(xdspec: Any, library: Path) -> None:
@@ -315,7 +342,8 @@ def test_a_base_that_the_checkout_does_not_have(base: str, library: Path) -> Non
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["gate", COMPILED], "Missing option '--base'"),
+        (["gate", COMPILED], "gate needs a base: a commit of the --source checkout"),
+        (["gate", COMPILED, "--base", "no-such.json"], "there is no file no-such.json"),
         (["gate", COMPILED, "--base", "no-such"], "no-such is no base: name a version such as"),
         (["gate", COMPILED, "--source", "/", "--base", "main"], "/ is no git checkout"),
         (["gate", COMPILED, "--base", "1.0", "--commit", "x"], "--commit selects a commit"),

@@ -16,9 +16,10 @@ from conformance.world import BY_ARCS
 # A run, by its report.
 
 
-async def test_a_run_that_conforms(passing: Any) -> None:
+async def test_a_run_without_failures(passing: Any) -> None:
     assert passing.code == 0
-    assert "conforms" in passing.out
+    assert passing.out.splitlines()[-1].endswith(" s: no failures")  # of a selection
+    assert "conforms" not in passing.out
     assert "pass  ring.size[by-weight]" in passing.out
     assert passing.err == ""
     assert len(passing.scenarios) == 7
@@ -82,7 +83,9 @@ async def test_a_seed_repeats_a_run_and_what_env_says_reaches_the_client(
         xdspec.run(*words, "--seed", "7", *traced), xdspec.run(*words, "--seed", "8")
     )
     assert sessions(Path(same.scenarios[name]["evidence"])) == first
-    assert not set(sessions(Path(other.scenarios[name]["evidence"]))) & set(first)
+    long = {value for value in first if len(value) > 8}  # two runs may draw the same short value
+    assert long
+    assert long.isdisjoint(sessions(Path(other.scenarios[name]["evidence"])))
     logs = [
         (Path(run.scenarios[name]["evidence"]) / "stderr.log").read_text() for run in (same, other)
     ]

@@ -168,7 +168,8 @@ async def test_streams_that_are_opened_and_cancelled_by_hand(started: Started, w
     statuses, asked = list[str](), 0
 
     def answer(failed: set[str]) -> str:
-        (status,) = failed or {""}
+        # Several statuses at once are those that the backends have sent, and know.
+        status = failed.pop() if len(failed) == 1 else ""
         statuses.append(status)
         return f"done {status}" if when == "at once" else "done"
 
@@ -181,7 +182,7 @@ async def test_streams_that_are_opened_and_cancelled_by_hand(started: Started, w
                     which = await person.found(r"  metadata   session: (\S+)")
                     assert await make(f"cancel session {which}") == {"CANCELLED": 1}
                     person.say("done")
-                if re.match(r"also: report how the .* of step \d+ ended that no backend", line):
+                if re.match(r"also: report how .* of step \d+ ended that no backend", line):
                     asked += 1
                     person.say(f"done {statuses[-1] or 'DEADLINE_EXCEEDED'}")
         ended = await person.quit()
@@ -189,7 +190,8 @@ async def test_streams_that_are_opened_and_cancelled_by_hand(started: Started, w
         assert decided(ended.out) == dict.fromkeys(
             ("A32-CB-10", "A32-CB-11", "A32-CB-12", "A32-CB-15"), "pass"
         )
-        assert asked == (1 if when == "at once" else 1 + sum(map(bool, statuses)))
+        # By step: that of the call that expired, and of the one that a backend ends as CANCELLED.
+        assert asked == (2 if when == "at once" else 2 + sum(map(bool, statuses)))
 
 
 @pytest.mark.slow

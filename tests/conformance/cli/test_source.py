@@ -34,13 +34,17 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+def git(folder: Path, *words: str) -> str:
+    own = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@example.com"]
+    ended = subprocess.run([*own, *words], check=True, capture_output=True, text=True)
+    return ended.stdout.strip()
+
+
 def commit(folder: Path, subject: str = "") -> str:
-    git = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@example.com"]
     made = ["add", "--all"], ["commit", "-q", "-m", subject or "One"]
     for words in made if subject else (["init", "-q"], *made, ["tag", "v1.7.0"]):
-        subprocess.run([*git, *words], check=True, capture_output=True)
-    named = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
-    return named.stdout.strip()
+        git(folder, *words)
+    return git(folder, "rev-parse", "HEAD")
 
 
 def names(folder: Path) -> set[str]:

@@ -12,8 +12,8 @@ from conformance.judging import causes
 from conformance.judging.aborts import CauseIsKnown, PreconditionTimeout
 from conformance.judging.blocking import attributed, ended_early, once_each
 from conformance.judging.evidence import JudgedClient, Record, decisions_of
-from conformance.judging.expectations import EndsWith
-from conformance.judging.observations import Call, Calls
+from conformance.judging.expectations import EndsWith, SendsNewestNonce
+from conformance.judging.observations import Call, Calls, SubscriptionRequest, Subscriptions
 from conformance.judging.verdicts import Cause, Check, Reason, Verdict
 from conformance.reporting.live import Live
 from conformance.runner.collector import Collector
@@ -21,7 +21,8 @@ from conformance.runner.progress import nobody_knows
 from conformance.runner.retry import ident, is_unconfirmed
 from conformance.runner.scheduling import Waiting
 from conformance.spec.catalogue import load
-from conformance.world.control import Control, EarlyEnd
+from conformance.world.control import Control
+from conformance.world.references import EarlyEnd
 from conformance.xds_config.config import aggregate, single_locality
 from conformance.xds_config.references import NO_CHILDREN
 from fake_control_plane import DeadlinePassed
@@ -40,10 +41,12 @@ def record(
     checks: tuple[Check, ...] = (),
     follows: tuple[str, ...] = ("A37", "A42"),
     shared: bool = False,
+    also: tuple[str, ...] = (),
 ) -> Record:
     made = Record(
         scenario=name,
         clauses=clauses,
+        also=also,
         client=JudgedClient(name="some", version="1", variant=None, follows=follows),
         seed=1,
         seconds=1.0,
@@ -101,6 +104,27 @@ def test_a_scenario_that_waited_names_the_clause_that_fails() -> None:
     assert verdicts(early("early", FIRST), full) == {
         ("early", FIRST): BLOCKED,
         ("full", SECOND): FAILS,
+    }
+
+
+NONCES = "A27-ADS-02"
+STALE = Check(
+    clause=NONCES,
+    seen=Subscriptions((SubscriptionRequest("CLUSTER", ("a",), 1, is_outdated=True),)),
+    expected={"A27": SendsNewestNonce()},
+)
+
+
+def test_a_clause_that_every_scenario_judges_has_its_own_finding_alone() -> None:
+    """The cause of the end says nothing about nonces, though A27 comes before A37."""
+    stated = ("A27", "A37")
+    ended = early("early", FIRST, NONCES, also=(NONCES,), checks=(STALE,), follows=stated)
+    assert [each.clause for each in ended.decisions] == [NONCES, FIRST]
+    assert ended.decisions[0].wanted.startswith("every request to carry the nonce")
+    assert verdicts(ended, early("other", SECOND, follows=stated)) == {
+        ("early", NONCES): FAILS,
+        ("early", FIRST): FAILS,
+        ("other", SECOND): BLOCKED,
     }
 
 
@@ -186,8 +210,8 @@ async def test_a_wait_ends_early_only_if_it_needs_what_is_ignored(
     )
     plane = SimpleNamespace(transcript=Transcript())
     control = Control(plane, None, EarlyEnd(lambda: frozenset(known), 0.0))  # type: ignore[arg-type]
-    monkeypatch.setattr(control, "_served", served)
-    monkeypatch.setattr(control, "ignored", lambda: (ignored,))
+    control.references.add(served)
+    monkeypatch.setattr(control.references, "ignored", lambda: (ignored,))
 
     async def long() -> str:
         await asyncio.sleep(0.05)

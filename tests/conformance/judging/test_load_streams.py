@@ -7,13 +7,13 @@ import pytest
 from conformance.judging.expectations import (
     Expectation,
     FirstRequestHasNode,
-    IssuedReported,
     LoadStreamsKept,
     LoadStreamsStarted,
     NoEndpointLoad,
     OnlyTheseReported,
     ReportIntervals,
     RequestsInProgress,
+    RequestsReported,
     WrongKind,
 )
 from conformance.judging.observations import (
@@ -111,10 +111,19 @@ def test_tells_issued(bounds: tuple[int, int], *, holds: bool) -> None:
     loads = ((HERE, 3), (THERE, 2), (LoadKey("b"), 7))
     reported = tuple(ReportedLoad(place, Load(issued=count)) for place, count in loads)
     seen = Loads(received=(), reported=reported, clusters=("a", "b"))
-    assert IssuedReported({"a": bounds}).finding(seen).holds == holds
+    assert RequestsReported({"a": bounds}).finding(seen).holds == holds
 
 
-@pytest.mark.parametrize("expected", [HOLDS, OnlyTheseReported(()), IssuedReported({})])
+def test_tells_finished() -> None:
+    """Requests that succeeded and those that failed, but not those in progress."""
+    load = Load(issued=9, succeeded=3, errors=2, in_progress=4)
+    seen = Loads(received=(), reported=(ReportedLoad(HERE, load),), clusters=("a",))
+    found = RequestsReported({"a": (5, 5)}, "finished").finding(seen)
+    assert (found.holds, found.saw) == (True, "5 to a finished")
+    assert not RequestsReported({"a": (9, 9)}, "finished").finding(seen).holds
+
+
+@pytest.mark.parametrize("expected", [HOLDS, OnlyTheseReported(()), RequestsReported({})])
 def test_what_is_no_load(expected: Expectation) -> None:
     with pytest.raises(WrongKind):
         expected.finding(Calls(()))

@@ -274,9 +274,11 @@ BASELINES = sorted(path for path in BUILT_IN.rglob(baseline.FILE) if "scaffold" 
 def test_the_scenarios_of_the_built_in_baselines_decide_their_clauses(
     decided: dict[str, list[str]], path: Path
 ) -> None:
-    entries = baseline.read(path, load())
-    assert entries
-    baseline.check_scenarios(entries, decided, path)
+    baseline.check_scenarios(baseline.read(path, load()), decided, path)
+
+
+def test_some_built_in_baselines_have_entries() -> None:
+    assert any(baseline.read(path, load()) for path in BASELINES)
 
 
 @pytest.mark.parametrize(

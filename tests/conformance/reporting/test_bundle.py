@@ -158,6 +158,12 @@ def test_the_page_needs_no_other(tmp_path: Path) -> None:
         assert words in page, words
 
 
+def test_the_link_names_the_edition_that_it_leads_to(tmp_path: Path) -> None:
+    failure = msgspec.structs.replace(FAILURE, edition="A61")
+    page = (written(tmp_path, failure) / "README.md").read_text()
+    assert f"[gRFC A42, edition A61]({CATALOGUE.editions.link('A61')})" in page
+
+
 def test_what_was_served_is_there_once_as_the_control_plane_reads_it(tmp_path: Path) -> None:
     place = written(tmp_path)
     files = sorted((place / "resources").iterdir())

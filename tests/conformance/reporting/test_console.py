@@ -176,6 +176,12 @@ def test_a_quiet_run_prints_nothing_in_a_log() -> None:
     assert progress([*failing(1), *passing(9)], quiet=True) == []
 
 
+def test_a_long_quiet_run_prints_its_progress_in_a_log() -> None:
+    lines = progress([*failing(1), *passing(99)], quiet=True)
+    assert len(lines) == 10
+    assert lines[0] == "some: 10/100 scenarios run, 1 failed, about 3 min 0 s left"
+
+
 def test_a_terminal_has_one_live_line_that_goes() -> None:
     said = StringIO()
     screen = Console(file=said, width=100, force_terminal=True, color_system=None)
@@ -186,7 +192,7 @@ def test_a_terminal_has_one_live_line_that_goes() -> None:
             live._bar.refresh()
     text = said.getvalue()
     assert "some client" in text
-    assert "1 failed" in text
+    assert "3/3 scenarios 1 failed" in text
     assert "left" in text
     assert "scenarios run" not in text
     assert text.count("fail (deviates)  bad.0") == 1

@@ -139,6 +139,7 @@ def test_a_scenario_behind_a_clause_that_says_the_same() -> None:
     ((difference,),) = (client.clauses for client in found.clients)
     assert (difference.kind, [*difference.scenarios]) == (Kind.BROKEN, ["ring.some[1]"])
     assert found.is_worse
+    assert str(difference) == "fail (deviates) by A42, but scenarios differ"
 
 
 def test_clients_are_paired() -> None:

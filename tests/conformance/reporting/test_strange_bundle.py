@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from conformance.cli import bundles, commands
-from conformance.cli.session import RunOptions
+from conformance.cli.run_options import RunOptions
 from conformance.reporting.bundle.expected_failure import FILE, Bundle, Failed
 from conformance.reporting.report import Exit
 from conformance.runner.evidence_files import BOOTSTRAP

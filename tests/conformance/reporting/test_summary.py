@@ -85,7 +85,7 @@ def test_what_was_judged_and_what_it_mends() -> None:
 def test_a_run_of_which_everything_is_well() -> None:
     well = run(decision("A42-RING-07", Verdict.PASS))
     assert [*markdown_lines([report(well)], load())] == [
-        "### one 1.2.3: conforms",
+        "### one 1.2.3: no failures",
         "",
         "1 clause: 1 pass; 1 scenario in 12 s, seed 1.",
         "",

@@ -2,43 +2,20 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import grpc
 import grpc.aio
 import pytest
 
-from client_under_test import find, prepare
-from conformance import timing
-from conformance.judging.evidence import JudgedClient
 from conformance.judging.verdicts import Reason, Verdict
 from conformance.runner.plugin.final_checks import final_checks
-from conformance.spec.catalogue import load
-from conformance.world import World, launch
+from conformance.world import World
 from request_filter import HiddenServer
-from test_servers import Fleet
 from test_servers.backend import Host
 from tests.request_filter.ended_server import end_by_itself
 
 ENDED = "the gRPC server ended by itself; another one serves now"
-
-
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    prepared = prepare(find("reference"))
-    launched = await launch(prepared, environment={}, knobs={}, stderr=tmp_path / "stderr")
-    judged = JudgedClient(name="reference", version=prepared.version, variant=None, follows=())
-    made = World(
-        launched, await Fleet.start(), catalogue=load(), client=judged, rng=random.Random(1)
-    )
-    try:
-        await launched.process.greet(deadline=timing.HELLO)
-        yield made
-    finally:
-        await made.close()
 
 
 def server_of(world: World) -> HiddenServer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,15 +13,16 @@ from conformance import timing
 from conformance.judging.evidence import JudgedClient, Record
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.runner.collector import Collector
+from conformance.runner.growth import Growing
 from conformance.runner.progress import Progress
 from conformance.runner.scheduling import (
     MOST_WAITING,
     Overlapping,
     Waiting,
-    dealt,
     openings,
     waiting_of,
 )
+from conformance.runner.sharding import dealt
 
 
 def test_the_longest_first_to_the_worker_with_the_least_to_do() -> None:
@@ -93,12 +95,29 @@ WAITING = Waiting(("wait-2", "wait-1", "wait-3"), 2)
 """wait-3 is the shortest."""
 
 
-def overlapping(waiting: Waiting = WAITING) -> Overlapping:
+class Planned(Growing):
+    """Decides what a test says, and notes what it is asked for."""
+
+    def __init__(self, *changes: int) -> None:
+        super().__init__(enabled=False)
+        self.changes = list(changes)
+        self.asked: list[tuple[int, int]] = []
+
+    def change(self, *, workers: int, left: int) -> int:
+        self.asked.append((workers, left))
+        return self.changes.pop(0) if self.changes else 0
+
+
+def overlapping(
+    waiting: Waiting = WAITING,
+    growing: Growing | None = None,
+    start_another: Callable[[Any], None] = print,
+) -> Overlapping:
     options = {"maxschedchunk": 1, "tx": ["popen"] * 4, "numprocesses": 4}
     config: Any = SimpleNamespace(
         getoption=options.get, getvalue=options.get, option=SimpleNamespace(**options)
     )
-    return Overlapping(config, None, waiting)
+    return Overlapping(config, None, waiting, growing or Planned(), start_another)
 
 
 def arrive(scheduling: Overlapping, worker: Any) -> None:
@@ -185,6 +204,29 @@ def test_workers_begin_as_they_come() -> None:
     scheduling.mark_test_complete(workers[2], 3)
     assert workers[2].sent == [3, 4, 5]
     assert not workers[0].sent
+
+
+def test_workers_are_added_and_given_up_again() -> None:
+    growing, started = Planned(2, -1, -1), list[Any]()
+    scheduling = overlapping(Waiting(), growing, started.append)
+    scheduling.numnodes = scheduling._asked_for = 1
+    first, second, third = (Node(number) for number in range(3))
+    scheduling.add_node(first)
+    arrive(scheduling, first)
+    assert started == [first, first]
+    scheduling.mark_test_complete(first, 0)
+    assert growing.asked == [(1, 7)]  # not while those that were started have not begun
+    for worker in (second, third):
+        scheduling.add_node(worker)
+        arrive(scheduling, worker)
+    assert [worker.sent for worker in (first, second)] == [[0, 1, 2], [3, 4]]
+    assert growing.asked[1:] == [(3, 2)]
+    assert [worker.shutting_down for worker in (first, second, third)] == [False, False, True]
+    assert not third.sent
+    scheduling.mark_test_complete(first, 1)
+    assert first.shutting_down  # and the one that is left is kept, whatever the processors do
+    scheduling.mark_test_complete(second, 3)
+    assert second.sent == [3, 4, 5]
 
 
 def record(

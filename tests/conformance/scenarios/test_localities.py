@@ -17,7 +17,7 @@ def test_places() -> None:
     )
 
 
-@pytest.mark.parametrize("line", ["ab", "a,", "a:", "a?", "a:-1", ":3", "a-!"])
+@pytest.mark.parametrize("line", ["ab", "a,", "a:", "a?!", "a:-1", ":3", "a-!"])
 def test_no_place(line: str) -> None:
     with pytest.raises(ValueError, match="is not a locality"):
         places(line)
@@ -35,6 +35,7 @@ def test_no_place(line: str) -> None:
         ("a!,b c,d:2! | e", {"b": (1, 2), "c": (1, 2)}),
         ("a:2,b c | e", {"a": (2, 6), "b": (2, 6), "c": (1, 3)}),
         ("a!,B | c", {"c": (1, 1)}),
+        ("a b? | c", {"a": (1, 1)}),
     ],
 )
 def test_shares(line: str, wanted: dict[str, tuple[int, int]]) -> None:

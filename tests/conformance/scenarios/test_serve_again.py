@@ -1,36 +1,15 @@
 """Endpoints that serve again: what counts as having been tried."""
 
 import asyncio
-import random
-from collections.abc import AsyncIterator
 from functools import partial
-from pathlib import Path
 
 import pytest
 
-from client_under_test import find, prepare
 from conformance import timing
 from conformance.judging.aborts import PreconditionTimeout
-from conformance.judging.evidence import JudgedClient
 from conformance.scenarios.helpers.localities import serve_again
-from conformance.spec.catalogue import load
-from conformance.world import World, launch
-from test_servers import BackendEndpoint, Close, Fleet, Ledger, Mode
-
-
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    prepared = prepare(find("reference"))
-    launched = await launch(prepared, environment={}, knobs={}, stderr=tmp_path / "stderr")
-    judged = JudgedClient(name="reference", version=prepared.version, variant=None, follows=())
-    made = World(
-        launched, await Fleet.start(), catalogue=load(), client=judged, rng=random.Random(1)
-    )
-    try:
-        await launched.process.greet(deadline=timing.HELLO)
-        yield made
-    finally:
-        await made.close()
+from conformance.world import World
+from test_servers import BackendEndpoint, Close, Ledger, Mode
 
 
 async def try_once(world: World, endpoint: BackendEndpoint) -> None:

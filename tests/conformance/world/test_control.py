@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from conformance.judging.aborts import NoAckOrNack, PreconditionTimeout
 from conformance.judging.observations import Answer
-from conformance.world.control import Control, outdated_requests
+from conformance.world.control import Control
+from conformance.world.discovery_requests import outdated_requests
 from conformance.xds_config.config import (
     XdsConfig,
     aggregate,

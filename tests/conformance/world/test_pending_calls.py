@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from client_under_test import Call
+from client_under_test import Call, Outcome
 from client_under_test.contract.exceptions import ClientHung
 from conformance import timing
 from conformance.judging.aborts import PreconditionTimeout
 from conformance.world import PendingCalls
+from conformance.world.clock import Clock
 
 ROUNDS = int(timing.BATCH / timing.CALL)
 """How many calls, one after the other, end in BATCH by their deadlines."""
@@ -52,3 +53,23 @@ async def test_a_client_hangs_only_if_calls_do_not_end_by_their_deadlines(
         await PendingCalls(
             fake, fake, "channel-1", planned, fake, 0, concurrency=concurrency
         ).over()
+
+
+async def test_spans_hold_whatever_the_client_clock_allows() -> None:
+    """A fault 0.2 ms after the reported end of a call that it ended was said not to explain it."""
+    fake: Any = Late(0)
+    fake.clock, fake.tells_times = Clock(), True
+    began = fake.clock.began
+    fake.outcomes = [
+        Outcome(
+            id="call",
+            status="UNAVAILABLE",
+            details="",
+            hostname=None,
+            started_at=began + 1.0,
+            ended_at=began + 1.5,
+            clock_error=0.01,
+        )
+    ]
+    pending = PendingCalls(fake, fake, "channel-1", [Call(id="call", path="/a/b")], fake, 0)
+    assert pending.spans == {"call": (0.99, 1.51)}

@@ -46,7 +46,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
 def falls_to(drops: Sequence[DropCategory], random: random.Random) -> str | None:
     """Draw for each category in turn (A27); the name of the first that the request falls to.
 
-    Clauses: A27-DROP-01, A27-DROP-04, A27-DROP-08.
+    Clauses: A27-DROP-01, A27-DROP-04, A27-DROP-08, A32-CB-24.
     """
     for drop in drops:
         if random.randrange(_MILLION) < drop.per_million:
@@ -101,7 +101,8 @@ def counted_for(account: Account) -> LoadKey | None:
     None for a cluster without lrs_server.
 
     Clauses: A37-LOAD-01, A37-LOAD-02, A37-LOAD-03, A37-LOAD-08, A42-LOAD-01, A42-LOAD-02,
-    A42-LOAD-03, A42-LOAD-05, A42-LOAD-07, A42-LOAD-08, A27-LRS-21, A27-LRS-23, A62-LOAD-01.
+    A42-LOAD-03, A42-LOAD-05, A42-LOAD-07, A42-LOAD-08, A27-LRS-15, A27-LRS-21, A27-LRS-23,
+    A62-LOAD-01.
     """
     if not account.reported:
         return None
@@ -126,7 +127,7 @@ def when_sent(counts: Counts) -> Counts:
 def when_ended(counts: Counts, ok: bool) -> Counts:  # noqa: FBT001 - how it ended
     """Count the end of a request that was sent.
 
-    Clauses: A42-LOAD-04, A42-LOAD-06, A27-LRS-10, A27-LRS-11.
+    Clauses: A42-LOAD-04, A42-LOAD-06, A27-LRS-10, A27-LRS-11, A27-LRS-20.
     """
     return msgspec.structs.replace(
         counts,

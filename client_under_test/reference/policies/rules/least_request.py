@@ -14,7 +14,7 @@ MOST: Final = 10
 def choice_count(written: int | None) -> int | None:
     """A48: two endpoints are compared if nothing is said, and never more than ten; one is an error.
 
-    Clauses: A48-LEAST-02, A48-LEAST-03, A48-LEAST-04, A48-LEAST-05.
+    Clauses: A48-LEAST-02, A48-LEAST-03, A48-LEAST-04, A48-LEAST-05, A48-LEAST-06.
     """
     if written is None:
         return FEWEST

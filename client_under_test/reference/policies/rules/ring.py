@@ -41,8 +41,8 @@ class Ring(msgspec.Struct, frozen=True):
 def those_listed_now(_before: Sequence[Endpoint], now: Sequence[Endpoint]) -> Sequence[Endpoint]:
     """After an update the endpoints are those that it lists, as it lists them.
 
-    Clauses: A42-AGG-14, A42-PICK-23, A42-RING-16, A42-RING-17, A42-RING-18, A42-RING-19,
-    A61-RING-01, A76-KEY-01, A76-KEY-03, A76-KEY-04, A76-KEY-05.
+    Clauses: A42-AGG-06, A42-AGG-14, A42-PICK-23, A42-RING-15, A42-RING-16, A42-RING-17,
+    A42-RING-18, A42-RING-19, A61-RING-01, A76-KEY-01, A76-KEY-03, A76-KEY-04, A76-KEY-05.
     """
     return now
 
@@ -118,7 +118,8 @@ def sum_of_weights(before: int, weight: int) -> int:
 def capped_sizes(sizes: Sizes, cap: int) -> Sizes:
     """Limit the minimum and the maximum to the local cap.
 
-    Clauses: A42-CDS-24, A42-CONF-01, A42-CONF-02, A42-CONF-03, A42-CONF-04, A42-CONF-05.
+    Clauses: A42-CDS-24, A42-CONF-01, A42-CONF-02, A42-CONF-03, A42-CONF-04, A42-CONF-05,
+    A42-CONF-06.
     """
     return Sizes(min(sizes.minimum, cap), min(sizes.maximum, cap))
 
@@ -200,8 +201,8 @@ def first_at_or_after(hashes: Sequence[int], request_hash: int) -> int:
 def each_endpoint_once(owners: Sequence[int], start: int) -> Iterator[int]:
     """Whom a request meets from an entry on: in ring order, past the end and once around.
 
-    Clauses: A42-PICK-01, A42-PICK-08, A42-PICK-09, A42-PICK-21; A42-LOC-02, since who comes next
-    is who would be first if the endpoint were not there.
+    Clauses: A42-PICK-01, A42-PICK-08, A42-PICK-09, A42-PICK-21, A42-SUB-02; A42-LOC-02, since who
+    comes next is who would be first if the endpoint were not there.
     """
     seen = set()
     for offset in range(len(owners)):

@@ -36,6 +36,11 @@ def all_of_them(addresses: Sequence[str]) -> Sequence[str]:
     return addresses
 
 
+def retries_each(_position: int, _addresses: int) -> bool:
+    """A62-RETRY-01: each address is tried again once its backoff is over."""
+    return True
+
+
 @dataclass(frozen=True, kw_only=True)
 class PickFirstRules:
     """The rules of pick_first."""
@@ -47,5 +52,7 @@ class PickFirstRules:
     """A61: seconds until the next address is tried beside one that is slow; None: one by one."""
     tries_address: Callable[[bool, bool], bool] = whatever_happened_before
     """Takes whether it failed before the list came, and whether before its turn in the pass."""
+    retries: Callable[[int, int], bool] = retries_each
+    """Takes the position of an address that has failed, and the number of addresses."""
     addresses_tried: Callable[[Sequence[str]], Sequence[str]] = all_of_them
     """Takes the addresses of the list, in their order."""

@@ -129,7 +129,7 @@ class _Registry:
                 before = self._findings.count
                 found = self._one(type_url, extension.typed_config.value, level)
             is_bad = self._findings.count > before
-            if is_bad and not self._rules.error_ends_the_list(type_url):
+            if is_bad and not self._rules.error_ends_the_list(type_url, level):
                 self._findings.forget(before)
             elif found is not None:
                 return found

@@ -49,11 +49,13 @@ class Good:
 class Bad:
     """One that cannot: `words` name it, the field and the reason. No name: not even that is known.
 
-    What is asked for under that name gets the words as its error.
+    What is asked for under that name gets the words as its error, unless there is a `value`: what
+    is used all the same.
     """
 
     name: str | None
     words: str
+    value: Resource | None = None
 
 
 def read_resources(kind: Kind, packed: Sequence[Any], rules: XdsRules) -> list[Good | Bad]:
@@ -90,7 +92,9 @@ def _read(kind: Kind, packed: Any, place: str, rules: XdsRules) -> Good | Bad:
     try:
         return Good(name, _READERS[kind](message, rules))
     except BadResource as bad:
-        return Bad(name, f"{kind.noun} {name}: {bad}")
+        rest = rules.used_of_rejected(message)
+        value = None if rest is None else _READERS[kind](rest, rules)
+        return Bad(name, f"{kind.noun} {name}: {bad}", value)
 
 
 def _name(kind: Kind, message: Any) -> str:

@@ -84,7 +84,7 @@ def _route(message: Any, rules: XdsRules, findings: Findings) -> Route | None:
         clusters: tuple[WeightedCluster, ...] | None = ()
         policies: tuple[HashPolicy, ...] = ()
         if message.WhichOneof("action") == "route":
-            clusters = _clusters(message.route, findings)
+            clusters = _clusters(message.route, rules, findings)
             policies = _hash_policies(message.route.hash_policy, rules, findings)
         if clusters is None:
             return None
@@ -104,25 +104,27 @@ def _hash_policies(
     return tuple(policies)
 
 
-def _clusters(action: Any, findings: Findings) -> tuple[WeightedCluster, ...] | None:
+def _clusters(
+    action: Any, rules: XdsRules, findings: Findings
+) -> tuple[WeightedCluster, ...] | None:
     match action.WhichOneof("cluster_specifier"):
         case "cluster":
             if not action.cluster:
                 findings.add("must not be empty", "cluster")
             return (WeightedCluster(action.cluster, 1),)
         case "weighted_clusters":
-            return _weighted(action.weighted_clusters, findings)
+            return _weighted(action.weighted_clusters, rules, findings)
         case None:
             findings.add("must have a cluster", "cluster_specifier")
     return None
 
 
-def _weighted(message: Any, findings: Findings) -> tuple[WeightedCluster, ...]:
+def _weighted(message: Any, rules: XdsRules, findings: Findings) -> tuple[WeightedCluster, ...]:
     clusters = []
     for number, each in enumerate(message.clusters):
         if not each.name:
             findings.add("must not be empty", f"weighted_clusters.clusters[{number}].name")
-        if each.weight.value:
+        if rules.weight_is_used(each.weight.value):
             clusters.append(WeightedCluster(each.name, each.weight.value))
     total = sum(cluster.weight for cluster in clusters)
     if not 0 < total <= _UINT32:

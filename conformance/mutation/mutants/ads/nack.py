@@ -44,7 +44,14 @@ version_of_the_bad_response = Mutant(
 ack_after_the_nack = Mutant(
     clause="A46-NACK-04",
     broken="a NACK is followed by an ACK of the same response",
-    xds={"takes_nacks_back": True},
+    xds={"takes_nacks_back": lambda _noun: True},
+)
+
+
+ack_after_the_nack_of_endpoints = Mutant(
+    clause="A46-NACK-08",
+    broken="a NACK of endpoints is followed by an ACK of the same response",
+    xds={"takes_nacks_back": lambda noun: noun == "ClusterLoadAssignment"},
 )
 
 
@@ -60,4 +67,11 @@ refused_for_good = Mutant(
     clause="A46-NACK-06",
     broken="after the first bad Cluster every Cluster is rejected",
     xds={"wrong_with_cluster": not_forgiving()},
+)
+
+
+endpoints_refused_for_good = Mutant(
+    clause="A46-NACK-06",
+    broken="after the first bad endpoints every endpoints resource is rejected",
+    xds={"wrong_with_endpoints": not_forgiving()},
 )

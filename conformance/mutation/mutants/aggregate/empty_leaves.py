@@ -17,6 +17,7 @@ from conformance.mutation.mutants.trees import (
     instead,
     last_good,
     nothing_behind,
+    nothing_behind_in_the_middle,
     of_leaves,
 )
 
@@ -38,6 +39,29 @@ empty_localities_end_the_list = Mutant(
             nothing_behind(lambda found: has_localities(found) and not has_endpoints(found))
         )
     },
+)
+
+
+no_localities_in_the_middle_end_the_list = Mutant(
+    clause="A37-TROUBLE-21",
+    broken="leaves after a middle leaf without localities are not used",
+    rules={
+        "tree": of_leaves(nothing_behind_in_the_middle(lambda found: not has_localities(found)))
+    },
+)
+
+
+empty_localities_in_the_middle_end_the_list = Mutant(
+    clause="A37-TROUBLE-22",
+    broken="leaves after a middle leaf with empty localities are not used",
+    rules={"tree": of_leaves(nothing_behind_in_the_middle(lambda found: not has_endpoints(found)))},
+)
+
+
+bad_health_in_the_middle_ends_the_list = Mutant(
+    clause="A37-TROUBLE-23",
+    broken="leaves after a middle leaf with unhealthy endpoints are not used",
+    rules={"tree": of_leaves(nothing_behind_in_the_middle(lambda found: not has_endpoints(found)))},
 )
 
 
@@ -78,6 +102,19 @@ empty_once_empty_for_good = Mutant(
     clause="A37-TROUBLE-32",
     broken="a leaf that was without endpoints is never used again",
     rules={"tree": of_leaves(for_ever(lambda found: not has_endpoints(found)))},
+)
+
+
+def unless_it_is_the_first() -> Callable[[Leaves], Leaves]:
+    """Drop the endpoints of a later leaf forever once it has none."""
+    change = for_ever(lambda found: not has_endpoints(found))
+    return lambda leaves: [*leaves[:1], *change(leaves[1:])]
+
+
+empty_behind_the_first_for_good = Mutant(
+    clause="A37-TROUBLE-32",
+    broken="a leaf but the first that was without endpoints is never used again",
+    rules={"tree": of_leaves(unless_it_is_the_first())},
 )
 
 

@@ -2,11 +2,15 @@
 
 from collections.abc import Callable
 
-from client_under_test.reference.clusters.discovery import Cluster, Leaf, Missing
+from client_under_test.reference.clusters.aggregates import LeafEndpoints, nothing_found
+from client_under_test.reference.clusters.discovery import Aggregate, Cluster, Leaf, Missing
 from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.resolving.dependency_rules import each_by_itself
 from client_under_test.reference.values import Status
 from conformance.mutation.mutants.trees import SHORT
+
+Found = LeafEndpoints | None
+
 
 each_route_by_itself = Mutant(
     clause="A74-CONFIG-01",
@@ -15,10 +19,52 @@ each_route_by_itself = Mutant(
 )
 
 
+def with_all_endpoints() -> dict[str, object]:
+    """Return rules by which the routes wait for each other's endpoints, but not Clusters."""
+    lacking = set[str]()
+
+    def cluster_as_known(root: str, _name: str, cluster: Cluster | None) -> Cluster | None:
+        if cluster is None:
+            lacking.add(root)
+        else:
+            lacking.discard(root)
+        return cluster
+
+    return {
+        "cluster_as_known": cluster_as_known,
+        "may_be_used": lambda unfinished: not ({*unfinished} - lacking),
+    }
+
+
+late_cluster_of_another_route = Mutant(
+    clause="A74-CONFIG-01",
+    broken="requests of a route are sent before the Clusters of other routes came",
+    rules=with_all_endpoints(),
+)
+
+
 new_routes_at_once = Mutant(
     clause="A74-CONFIG-02",
     broken="routes to a new cluster are used before its resources came",
     rules={"may_be_used": each_by_itself},
+)
+
+
+def waiting_for_the_first_leaf() -> Callable[[str, Leaf, Found], Found]:
+    """Take late endpoints of all leaves but the first of a tree for missing."""
+    first: dict[str, str] = {}
+
+    def rule(root: str, leaf: Leaf, found: Found) -> Found:
+        is_first = first.setdefault(root, leaf.name) == leaf.name
+        return nothing_found("they have not come yet") if found is None and not is_first else found
+
+    return rule
+
+
+new_routes_at_the_first_leaf = Mutant(
+    clause="A74-CONFIG-02",
+    broken="routes to a new aggregate are used as soon as its first leaf is complete",
+    rules={"endpoints_as_known": waiting_for_the_first_leaf()},
 )
 
 
@@ -53,6 +99,27 @@ late_cluster_passed_over = Mutant(
 )
 
 
+def not_below_another() -> Callable[[str, str, Cluster | None], Cluster | None]:
+    """Treat a late cluster as missing if a nested aggregate lists it."""
+    nested: set[str] = set()
+
+    def rule(root: str, name: str, cluster: Cluster | None) -> Cluster | None:
+        if isinstance(cluster, Aggregate) and name != root:
+            nested.update(cluster.clusters)
+        if cluster is None and name in nested:
+            return Missing(name=name, status=Status.unavailable("it has not come yet"))
+        return cluster
+
+    return rule
+
+
+late_nested_passed_over = Mutant(
+    clause="A37-TROUBLE-04",
+    broken="a tree is used before the leaves of a nested aggregate have come",
+    rules={"cluster_as_known": not_below_another()},
+)
+
+
 late_cluster_missed = Mutant(
     clause="A37-TROUBLE-04",
     broken="a cluster that does not come at once counts as missing",
@@ -71,4 +138,11 @@ last_endpoints_missed = Mutant(
     clause="A37-TROUBLE-06",
     broken="a tree is used before the endpoints of its last leaf have come",
     xds=SHORT,
+)
+
+
+requests_not_waited_for = Mutant(
+    clause="A74-CONFIG-02",
+    broken="the watch of a cluster ends with its last route, although requests wait there",
+    rules={"held": lambda _held: ()},
 )

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from client_under_test.reference.clusters.aggregates import (
     LeafEndpoints,
     Leaves,
+    LocalityEndpoints,
     MakeTree,
     PriorityNames,
     a_policy_for_each_leaf,
@@ -21,21 +22,23 @@ from client_under_test.reference.values import Locality
 from conformance.mutation.mutants.trees import of_leaves
 
 
+def each_locality(
+    found: LeafEndpoints, change: Callable[[LocalityEndpoints], LocalityEndpoints]
+) -> LeafEndpoints:
+    """Change each locality of a leaf."""
+    return replace(
+        found, priorities=tuple(tuple(map(change, localities)) for localities in found.priorities)
+    )
+
+
 def with_the_first_weights(leaves: Leaves) -> Leaves:
     """Give each locality the weight from the first leaf that has its name."""
     weights: dict[Locality, int] = {}
 
-    def weighed(found: LeafEndpoints) -> LeafEndpoints:
-        priorities = tuple(
-            tuple(
-                replace(locality, weight=weights.setdefault(locality.locality, locality.weight))
-                for locality in localities
-            )
-            for localities in found.priorities
-        )
-        return replace(found, priorities=priorities)
+    def weighed(place: LocalityEndpoints) -> LocalityEndpoints:
+        return replace(place, weight=weights.setdefault(place.locality, place.weight))
 
-    return [(leaf, weighed(found)) for leaf, found in leaves]
+    return [(leaf, each_locality(found, weighed)) for leaf, found in leaves]
 
 
 localities_known_by_name_alone = Mutant(
@@ -45,16 +48,62 @@ localities_known_by_name_alone = Mutant(
 )
 
 
-def policy_of_the_first_leaf_alone(aggregate: Aggregate | None, leaf: Leaf) -> PolicyConfig:
-    """Use round_robin for all leaves but the first."""
-    is_first = aggregate is None or aggregate.clusters[0] == leaf.name
-    return leaf.policy if is_first else RoundRobinConfig()
+def with_the_weights_of_an_update() -> Callable[[Leaves], Leaves]:
+    """Give each locality the weight from the first leaf that has its name, once that changed."""
+    before: list[LeafEndpoints] = []
+
+    def change(leaves: Leaves) -> Leaves:
+        found = leaves[0][1]
+        before[:] = before or [found]
+        return leaves if found in before else with_the_first_weights(leaves)
+
+    return change
+
+
+weights_of_an_update = Mutant(
+    clause="A37-FAILOVER-09",
+    broken="an update of the first leaf sets the weights of localities of its names in all leaves",
+    rules={"tree": of_leaves(with_the_weights_of_an_update())},
+)
+
+
+def policy_of_leaves(count: int) -> Callable[[Aggregate | None, Leaf], PolicyConfig]:
+    """Use round_robin for all leaves but the first ones."""
+
+    def policy(aggregate: Aggregate | None, leaf: Leaf) -> PolicyConfig:
+        is_early = aggregate is None or leaf.name in aggregate.clusters[:count]
+        return leaf.policy if is_early else RoundRobinConfig()
+
+    return policy
+
+
+def with_equal_weights_behind_the_first(leaves: Leaves) -> Leaves:
+    """Give each endpoint of all leaves but the first the weight 1."""
+
+    def equal(place: LocalityEndpoints) -> LocalityEndpoints:
+        return replace(place, endpoints=tuple(replace(each, weight=1) for each in place.endpoints))
+
+    return [*leaves[:1], *((leaf, each_locality(found, equal)) for leaf, found in leaves[1:])]
+
+
+hash_forgotten_behind_the_second = Mutant(
+    clause="A37-FAILOVER-10",
+    broken="requests are placed by their hash at the first two leaves only",
+    rules={"policy_source": policy_of_leaves(2)},
+)
+
+
+weights_ignored_behind_the_first = Mutant(
+    clause="A37-FAILOVER-10",
+    broken="the weights of endpoints count at the first leaf only",
+    rules={"tree": of_leaves(with_equal_weights_behind_the_first)},
+)
 
 
 hash_forgotten_behind_the_first = Mutant(
     clause="A37-FAILOVER-10",
     broken="requests are placed by their hash at the first leaf only",
-    rules={"policy_source": policy_of_the_first_leaf_alone},
+    rules={"policy_source": policy_of_leaves(1)},
 )
 
 

@@ -6,6 +6,7 @@ from client_under_test.reference.clusters.aggregates import policy_of_the_aggreg
 from client_under_test.reference.clusters.discovery import Aggregate, Leaf
 from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.interface import PolicyConfig
+from conformance.mutation.mutants.aggregate.leaf_localities import policy_of_leaves
 from conformance.mutation.mutants.findings import refusing
 from conformance.mutation.mutants.priority.failover_timer import the_last_ready
 
@@ -24,6 +25,13 @@ policy_of_the_first_leaf = Mutant(
     clause="A75-LEAF-01",
     broken="the policy of the first leaf applies to all leaves",
     rules={"policy_source": of_the_first_leaf()},
+)
+
+
+policy_of_two_leaves = Mutant(
+    clause="A75-LEAF-01",
+    broken="all leaves but the first two have the policy round_robin",
+    rules={"policy_source": policy_of_leaves(2)},
 )
 
 

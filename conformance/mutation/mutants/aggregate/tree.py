@@ -1,22 +1,25 @@
 """Mutants of the clauses in tree.toml."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from client_under_test.reference.clusters.discovery import (
     DEPTH_LIMIT,
-    Aggregate,
-    Cluster,
     Leaf,
     Missing,
     circles_are_followed,
+    is_above_itself,
     is_too_deep,
     those_that_exist,
 )
 from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.values import Status
-
-Known = Mapping[str, Cluster]
-
+from conformance.mutation.mutants.leaf_orders import (
+    last_place,
+    level_by_level,
+    of_the_first_leaves,
+    once_below_each,
+    unless_an_aggregate_adds_nothing,
+)
 
 Found = Sequence[Leaf | Missing]
 
@@ -24,77 +27,44 @@ Found = Sequence[Leaf | Missing]
 Leaves = tuple[Leaf, ...] | Status | None
 
 
+Rule = Callable[[str, Found, bool], Leaves]
+
+
 MANY = 1000
+
+
+FEW = 4
+"""The number of leaves that a mutant uses."""
 
 
 REFUSED = Status.unavailable("not by this mutant")
 
 
-def below(name: str, known: Known) -> tuple[str, ...]:
-    """Return the underlying clusters of an aggregate."""
-    cluster = known.get(name)
-    return cluster.clusters if isinstance(cluster, Aggregate) else ()
-
-
-def level_by_level(root: str, _met: Sequence[str], known: Known) -> Sequence[str]:
-    """Return the clusters breadth first."""
-    order, level = dict[str, None](), [root]
-    while level:
-        order |= dict.fromkeys(level)
-        level = [child for name in level for child in below(name, known) if child not in order]
-    return tuple(order)
-
-
-def last_place(root: str, met: Sequence[str], known: Known) -> Sequence[str]:
-    """Return the clusters depth first, repeated ones at their last position."""
-    order = dict[str, None]()
-
-    def go(name: str) -> None:
-        for child in below(name, known):
-            order.pop(child, None)
-            order.setdefault(child)
-            go(child)
-
-    order.setdefault(root)
-    go(root)
-    return tuple(name for name in order if name in met)
-
-
-def once_below_each(_root: str, met: Sequence[str], known: Known) -> Sequence[str]:
-    """Drop all clusters of a list after a repeated name."""
-    for name in met:
-        listed = below(name, known)
-        if len(set(listed)) < len(listed):
-            first = next(at for at, child in enumerate(listed) if child in listed[:at])
-            return tuple(
-                child for child in met if child not in listed[first:] or child in listed[:first]
-            )
-    return met
-
-
-def unless_an_aggregate_adds_nothing(_root: str, met: Sequence[str], known: Known) -> Sequence[str]:
-    """Return no cluster if an aggregate adds nothing to the earlier ones."""
-    lists = [set(below(name, known)) for name in met if isinstance(known[name], Aggregate)]
-    seen = set[str]()
-    for names in lists[1:]:
-        if names <= seen:
-            return ()
-        seen |= names
-    return met
-
-
-def found_by(change: Callable[[str, Found], Found]) -> Callable[[str, Found, bool], Leaves]:
+def found_by(change: Callable[[str, Found], Found]) -> Rule:
     """Return a rule that changes the found clusters before it chooses the leaves."""
     return lambda root, found, in_force: those_that_exist(root, change(root, found), in_force)
 
 
-def apart_from_roots() -> Callable[[str, Found], Found]:
-    """Remove roots from the leaves of other roots."""
+def of_each(change: Callable[[Leaf | Missing], Leaf | Missing]) -> Rule:
+    """Return a rule that changes each of the found clusters before it chooses the leaves."""
+    return found_by(lambda _root, found: [*map(change, found)])
+
+
+def apart_from_roots(
+    counts: Callable[[Leaf], bool] = lambda _leaf: True,
+) -> Callable[[str, Found], Found]:
+    """Remove roots from the leaves of other roots, if they match."""
     roots = set[str]()
 
     def change(root: str, found: Found) -> Found:
         roots.add(root)
-        return [leaf for leaf in found if leaf.name == root or leaf.name not in roots]
+        return [
+            leaf
+            for leaf in found
+            if leaf.name == root
+            or leaf.name not in roots
+            or not (isinstance(leaf, Leaf) and counts(leaf))
+        ]
 
     return change
 
@@ -150,10 +120,26 @@ last_first = Mutant(
 first_alone = Mutant(
     clause="A37-TREE-01",
     broken="an aggregate has only its first leaf",
+    rules={"leaf_order": of_the_first_leaves(1)},
+)
+
+
+four_alone = Mutant(
+    clause="A37-TREE-01",
+    broken="an aggregate has only its first four leaves",
+    rules={"leaf_order": of_the_first_leaves(FEW)},
+)
+
+
+dns_behind_the_others = Mutant(
+    clause="A37-TREE-01",
+    broken="LOGICAL_DNS leaves come after all others",
     rules={
-        "leaf_order": lambda _root, met, known: [
-            name for name in met if not isinstance(known[name], Aggregate)
-        ][:1]
+        "leaves": found_by(
+            lambda _root, found: sorted(
+                found, key=lambda leaf: isinstance(leaf, Leaf) and bool(leaf.dns_name)
+            )
+        )
     },
 )
 
@@ -223,6 +209,13 @@ roots_are_no_leaves = Mutant(
 )
 
 
+dns_roots_are_no_leaves = Mutant(
+    clause="A37-TREE-14",
+    broken="a LOGICAL_DNS cluster of a route is no leaf of aggregates",
+    rules={"leaves": found_by(apart_from_roots(lambda leaf: bool(leaf.dns_name)))},
+)
+
+
 leaves_of_one_root = Mutant(
     clause="A37-TREE-15",
     broken="a leaf belongs only to the first aggregate that has it, as in gRPC 1.85.1",
@@ -247,6 +240,27 @@ endpoints_of_what_is_no_leaf = Mutant(
             (*names, "a-service") if noun == "ClusterLoadAssignment" else names
         )
     },
+)
+
+
+service_name_of_logical_dns = Mutant(
+    clause="A37-TREE-09",
+    broken="a LOGICAL_DNS cluster is reported under the service name of its eds_cluster_config",
+    xds={"service_name": lambda _kind, written: written},
+)
+
+
+endpoints_of_logical_dns = Mutant(
+    clause="A37-TREE-09",
+    broken="the service name of a LOGICAL_DNS cluster is requested",
+    rules={"services": lambda leaf: ("a-service",) if leaf.dns_name else (leaf.resource_name,)},
+)
+
+
+endpoints_of_all_leaves = Mutant(
+    clause="A37-TREE-08",
+    broken="endpoints of LOGICAL_DNS clusters are requested",
+    rules={"services": lambda leaf: (leaf.resource_name,)},
 )
 
 
@@ -277,6 +291,15 @@ fifteen_names = Mutant(
 )
 
 
+sixteen_clusters = Mutant(
+    clause="A37-TREE-16",
+    broken="the limit counts all clusters of a tree, not the names of a chain",
+    rules={
+        "leaf_order": lambda _root, met, _known: met if len(met) <= DEPTH_LIMIT else (),
+    },
+)
+
+
 eighteen_names = Mutant(
     clause="A37-TREE-17",
     broken="the depth limit is 32",
@@ -288,6 +311,41 @@ no_limit = Mutant(
     clause="A37-TREE-17",
     broken="there is no depth limit",
     rules={"is_too_deep": lambda names: names > MANY + 200},
+)
+
+
+def until_it_is_used() -> dict[str, object]:
+    """Return rules by which a tree that was in use has no limit."""
+    used = set[str]()
+    root = ""
+
+    def leads_round(name: str, way: Sequence[str]) -> bool:
+        nonlocal root
+        root = (*way, name)[0]
+        return is_above_itself(name, way)
+
+    def leaves(name: str, found: Found, in_force: bool) -> Leaves:  # noqa: FBT001
+        used.add(name)
+        return those_that_exist(name, found, in_force)
+
+    return {
+        "leads_round": leads_round,
+        "leaves": leaves,
+        "is_too_deep": lambda names: root not in used and is_too_deep(names),
+    }
+
+
+limited_until_it_is_used = Mutant(
+    clause="A37-TREE-18",
+    broken="a tree that was in use is used as well when an update makes it too deep",
+    rules=until_it_is_used(),
+)
+
+
+cut_at_the_limit = Mutant(
+    clause="A37-TREE-18",
+    broken="the part of a tree beyond the limit is left out, and the rest is used",
+    rules={"leads_round": lambda name, way: name in way or is_too_deep(len(way) + 1)},
 )
 
 

@@ -2,13 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from envoy.extensions.transport_sockets.tls.v3.tls_pb2 import CommonTlsContext, UpstreamTlsContext
+from google.protobuf.message import DecodeError
+
 from client_under_test.reference.editions.mutants import Mutant
-from conformance.mutation.mutants.findings import overlooking, overlooking_below, refusing
+from conformance.mutation.mutants.findings import Finding, overlooking, overlooking_below, refusing
+
+
+def common_of(message: Any) -> CommonTlsContext:
+    """Return the common_tls_context of a Cluster; an empty one if its bytes are not a message."""
+    try:
+        upstream = UpstreamTlsContext.FromString(message.transport_socket.typed_config.value)
+    except DecodeError:
+        return CommonTlsContext()
+    return upstream.common_tls_context
+
+
+def overlooking_missing_context(message: Any, found: Sequence[Finding]) -> Sequence[Finding]:
+    """Accept a common_tls_context without a validation context, unless it is empty."""
+    if not common_of(message).ByteSize():
+        return found
+    return overlooking("common_tls_context.validation_context", "is missing")(message, found)
+
+
+def overlooking_missing_ca(message: Any, found: Sequence[Finding]) -> Sequence[Finding]:
+    """Accept a validation context without a CA provider, unless it is empty."""
+    common = common_of(message)
+    combined = common.combined_validation_context.default_validation_context
+    if not (common.validation_context.ByteSize() or combined.ByteSize()):
+        return found
+    return overlooking("ca_certificate_provider_instance", "is missing")(message, found)
+
 
 no_validation_context = Mutant(
     clause="A29-CDS-01",
     broken="TLS without a validation context is accepted",
     xds={"wrong_with_cluster": overlooking("common_tls_context.validation_context", "is missing")},
+)
+
+
+no_validation_context_beside_others = Mutant(
+    clause="A29-CDS-01",
+    broken="a common_tls_context without a validation context is accepted if it has other fields",
+    xds={"wrong_with_cluster": overlooking_missing_context},
 )
 
 
@@ -20,6 +59,13 @@ no_ca = Mutant(
             "validation_context.ca_certificate_provider_instance", "is missing"
         )
     },
+)
+
+
+no_ca_beside_others = Mutant(
+    clause="A29-CDS-02",
+    broken="a validation context without a CA provider is accepted if it has other fields",
+    xds={"wrong_with_cluster": overlooking_missing_ca},
 )
 
 
@@ -47,6 +93,24 @@ any_combined_ca_provider = Mutant(
     xds={
         "wrong_with_cluster": overlooking(
             "default_validation_context.ca_certificate_provider_instance", "is no provider"
+        )
+    },
+)
+
+
+unnamed_provider = Mutant(
+    clause="A29-CDS-03",
+    broken="a CA provider instance without a name is accepted",
+    xds={"provider_is_accepted": lambda name, configured: not name or name in configured},
+)
+
+
+provider_by_its_beginning = Mutant(
+    clause="A29-CDS-03",
+    broken="a name that only starts with that of an instance is accepted",
+    xds={
+        "provider_is_accepted": lambda name, configured: name.startswith(
+            tuple(map(str, configured))
         )
     },
 )
@@ -136,6 +200,20 @@ other_sockets_ignored = Mutant(
 )
 
 
+def whatever_its_type(message: Any, found: Sequence[Finding]) -> Sequence[Finding]:
+    """Accept a transport_socket of any type if its bytes are an UpstreamTlsContext with a CA."""
+    if common_of(message).WhichOneof("validation_context_type") is None:
+        return found
+    return overlooking("transport_socket.typed_config", "is not supported")(message, found)
+
+
+type_of_socket_ignored = Mutant(
+    clause="A29-CDS-08",
+    broken="the config of a transport_socket is read as UpstreamTlsContext, whatever its type is",
+    xds={"wrong_with_cluster": whatever_its_type},
+)
+
+
 bytes_that_are_none = Mutant(
     clause="A29-CDS-08",
     broken="an UpstreamTlsContext that cannot be parsed is ignored",
@@ -151,6 +229,17 @@ sockets_refused = Mutant(
     clause="A29-CDS-09",
     broken="a channel without xDS credentials rejects TLS",
     xds={"wrong_with_cluster": refusing(lambda cluster: cluster.HasField("transport_socket"))},
+)
+
+
+alternative_names_refused = Mutant(
+    clause="A29-CDS-09",
+    broken="a validation context with match_subject_alt_names is rejected",
+    xds={
+        "wrong_with_cluster": refusing(
+            lambda cluster: bool(common_of(cluster).validation_context.match_subject_alt_names)
+        )
+    },
 )
 
 
@@ -179,6 +268,19 @@ protocols_refused = Mutant(
     xds={
         "wrong_with_cluster": refusing(
             lambda cluster: b"\x02h2" in cluster.transport_socket.typed_config.value
+        )
+    },
+)
+
+
+any_identity_provider_beside_a_combined_context = Mutant(
+    clause="A29-CDS-04",
+    broken="an identity provider is not looked up next to a combined_validation_context",
+    xds={
+        "wrong_with_cluster": lambda message, found: (
+            overlooking("tls_certificate_provider_instance", "is no provider")(message, found)
+            if common_of(message).HasField("combined_validation_context")
+            else found
         )
     },
 )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from envoy.config.cluster.v3.cluster_pb2 import Cluster
 
 from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.xds.cluster_rules import (
     EDS,
+    aggregate_type_is_accepted,
     eds_source_is_accepted,
     host_and_port,
     kind_of_cluster,
@@ -94,10 +97,66 @@ any_lrs_server = Mutant(
 )
 
 
+def aggregated_apis(
+    cluster: Cluster, found: Sequence[tuple[str, str]]
+) -> Sequence[tuple[str, str]]:
+    """Accept an api_config_source whose API is an aggregated one."""
+    source = cluster.eds_cluster_config.eds_config.api_config_source
+    is_aggregated = source.api_type in {source.AGGREGATED_GRPC, source.AGGREGATED_DELTA_GRPC}
+    return () if is_aggregated else found
+
+
+apis_of_ads = Mutant(
+    clause="A27-CDS-04",
+    broken="an api_config_source of an aggregated API is treated as ADS",
+    xds={"wrong_with_cluster": aggregated_apis},
+)
+
+
+lrs_server_by_api = Mutant(
+    clause="A27-CDS-07",
+    broken="an lrs_server with an api_config_source is treated as self",
+    xds={"lrs_server_is_accepted": {"self", "api_config_source"}.__contains__},
+)
+
+
+def any_lrs_server_of_dns(
+    cluster: Cluster, found: Sequence[tuple[str, str]]
+) -> Sequence[tuple[str, str]]:
+    """Accept any lrs_server of a LOGICAL_DNS cluster."""
+    is_dns = cluster.type == Cluster.LOGICAL_DNS
+    return overlooking("lrs_server")(cluster, found) if is_dns else found
+
+
+lrs_server_of_dns = Mutant(
+    clause="A27-CDS-07",
+    broken="lrs_server is not validated in a LOGICAL_DNS cluster",
+    xds={"wrong_with_cluster": any_lrs_server_of_dns},
+)
+
+
 health_checks_refused = Mutant(
     clause="A27-CDS-10",
     broken="an unsupported field, such as health_checks, is an error",
     xds={"wrong_with_cluster": refusing(lambda cluster: bool(cluster.health_checks))},
+)
+
+
+dns_family_refused = Mutant(
+    clause="A27-CDS-10",
+    broken="a LOGICAL_DNS cluster with a dns_lookup_family is rejected",
+    xds={
+        "wrong_with_cluster": refusing(
+            lambda cluster: cluster.type == Cluster.LOGICAL_DNS and cluster.dns_lookup_family
+        )
+    },
+)
+
+
+subsets_refused = Mutant(
+    clause="A27-CDS-10",
+    broken="an lb_subset_config is an error",
+    xds={"wrong_with_cluster": refusing(lambda cluster: cluster.HasField("lb_subset_config"))},
 )
 
 
@@ -160,6 +219,17 @@ every_type_is_eds = Mutant(
 )
 
 
+eds_config_is_eds = Mutant(
+    clause="A37-VALID-04",
+    broken="a Cluster of another type with an eds_cluster_config means EDS",
+    xds={
+        "kind_of_cluster": lambda written, number: (
+            kind_of_cluster(written, number) or (EDS if written and number in KNOWN_TYPES else None)
+        )
+    },
+)
+
+
 no_type_is_eds = Mutant(
     clause="A37-VALID-05",
     broken="a Cluster without a type means EDS",
@@ -195,6 +265,24 @@ type_url_ignored = Mutant(
     clause="A37-VALID-08",
     broken="any typed_config is read as a ClusterConfig",
     xds={"aggregate_type_is_accepted": lambda _type_url: True},
+)
+
+
+type_by_the_end_of_its_name = Mutant(
+    clause="A37-VALID-08",
+    broken="any typed_config that is called ClusterConfig is read as that of an aggregate",
+    xds={"aggregate_type_is_accepted": lambda type_url: type_url.endswith(".ClusterConfig")},
+)
+
+
+no_type_url = Mutant(
+    clause="A37-VALID-08",
+    broken="a typed_config without a type_url is read as a ClusterConfig",
+    xds={
+        "aggregate_type_is_accepted": lambda type_url: (
+            not type_url or aggregate_type_is_accepted(type_url)
+        )
+    },
 )
 
 
@@ -262,10 +350,36 @@ no_locality = Mutant(
 )
 
 
+def without_empty_localities(
+    cluster: Cluster, found: Sequence[tuple[str, str]]
+) -> Sequence[tuple[str, str]]:
+    """Overlook the findings if one locality of load_assignment has endpoints."""
+    filled = [entry for entry in cluster.load_assignment.endpoints if entry.lb_endpoints]
+    return () if len(filled) == 1 < len(cluster.load_assignment.endpoints) else found
+
+
 more_localities = Mutant(
     clause="A37-VALID-15",
     broken="the first locality of load_assignment is used",
     xds={"is_one": lambda field, entries: entries == 1 or (field == "endpoints" and entries > 1)},
+)
+
+
+empty_locality_not_counted = Mutant(
+    clause="A37-VALID-15",
+    broken="an entry of endpoints without lb_endpoints does not count",
+    xds={"wrong_with_cluster": without_empty_localities},
+)
+
+
+two_localities_alone = Mutant(
+    clause="A37-VALID-15",
+    broken="two entries of endpoints are rejected, but not three",
+    xds={
+        "is_one": lambda field, entries: (
+            entries == 1 or (field == "endpoints" and entries not in {0, 2})
+        )
+    },
 )
 
 
@@ -284,6 +398,33 @@ more_endpoints = Mutant(
     xds={
         "is_one": lambda field, entries: entries == 1 or (field == "lb_endpoints" and entries > 1)
     },
+)
+
+
+two_endpoints_alone = Mutant(
+    clause="A37-VALID-17",
+    broken="two entries of lb_endpoints are rejected, but not three",
+    xds={
+        "is_one": lambda field, entries: (
+            entries == 1 or (field == "lb_endpoints" and entries not in {0, 2})
+        )
+    },
+)
+
+
+def without_empty_endpoints(
+    cluster: Cluster, found: Sequence[tuple[str, str]]
+) -> Sequence[tuple[str, str]]:
+    """Overlook the findings if one entry of several in lb_endpoints has an endpoint."""
+    entries = [entry for place in cluster.load_assignment.endpoints for entry in place.lb_endpoints]
+    filled = [entry for entry in entries if entry.HasField("endpoint")]
+    return () if len(filled) == 1 < len(entries) else found
+
+
+empty_endpoint_not_counted = Mutant(
+    clause="A37-VALID-17",
+    broken="an entry of lb_endpoints without an endpoint does not count",
+    xds={"wrong_with_cluster": without_empty_endpoints},
 )
 
 

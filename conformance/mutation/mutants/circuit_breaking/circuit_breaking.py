@@ -1,6 +1,7 @@
 """Mutants of the clauses in circuit_breaking.toml."""
 
 from collections.abc import Callable, Sequence
+from random import Random
 from typing import Any
 
 from msgspec.structs import replace
@@ -8,9 +9,17 @@ from msgspec.structs import replace
 from client_under_test.reference.clusters.aggregates import cluster_impl
 from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.configs import ClusterImplConfig
-from client_under_test.reference.policies.interface import Drop, Fail, PickResult, Queue
+from client_under_test.reference.policies.interface import (
+    Account,
+    Drop,
+    Fail,
+    PickResult,
+    Queue,
+)
 from client_under_test.reference.policies.rules.admission import (
     MAX_REQUESTS,
+    DropCategory,
+    falls_to,
     in_flight_key,
     status_of_drop,
 )
@@ -49,6 +58,20 @@ def of_all(choose: Callable[[list[int]], int]) -> Limit:
         return choose(known) if len(known) > 1 else max_requests(thresholds)
 
     return broken
+
+
+def under_the_first_category() -> dict[str, Any]:
+    """Return rules that report any drop under the first category of the cluster, if it has one."""
+    first: list[str] = []
+
+    def remember(drops: Sequence[DropCategory], random: Random) -> str | None:
+        first[:] = [drop.category for drop in drops[:1]]
+        return falls_to(drops, random)
+
+    def told(category: str | None) -> str | None:
+        return category or next(iter(first), None)
+
+    return {"falls_to": remember, "told_category": told}
 
 
 def first_that_has_one(thresholds: Sequence[Any]) -> int:
@@ -118,6 +141,28 @@ def anew_for_other_endpoints(aggregate: Any, leaf: Any, found: Any, child: Any) 
     """Start another count for other endpoints."""
     config = cluster_impl(aggregate, leaf, found, child)
     return replace(config, service_name=f"{config.service_name}#{found.priorities}")
+
+
+def two_together() -> Callable[[Account], tuple[object, ...]]:
+    """Count the first two channels together, and each further one by itself."""
+    channels: dict[int, int] = {}
+
+    def key(account: Account) -> tuple[object, ...]:
+        number = channels.setdefault(account.channel, len(channels))
+        return (*in_flight_key(account), max(number, 1))
+
+    return key
+
+
+def from_zero() -> Callable[[Account], tuple[object, ...]]:
+    """Forget the count when another channel first uses the cluster."""
+    channels: set[int] = set()
+
+    def key(account: Account) -> tuple[object, ...]:
+        channels.add(account.channel)
+        return (*in_flight_key(account), len(channels))
+
+    return key
 
 
 def waits_at_the_limit(result: PickResult) -> PickResult:
@@ -349,6 +394,13 @@ anew_for_endpoints = Mutant(
 )
 
 
+anew_for_other_drops = Mutant(
+    clause="A32-CB-18",
+    broken="an update of drop_overloads resets the count",
+    rules={"cluster_impl": begun_anew(lambda config: config.drops)},
+)
+
+
 anew_for_another_policy = Mutant(
     clause="A32-CB-18",
     broken="an update of the LB policy resets the count",
@@ -379,6 +431,20 @@ by_channel = Mutant(
 )
 
 
+two_channels_together = Mutant(
+    clause="A32-CB-21",
+    broken="each channel after the second has its own count",
+    rules={"in_flight_key": two_together()},
+)
+
+
+from_zero_for_a_new_channel = Mutant(
+    clause="A32-CB-21",
+    broken="the count starts from zero when another channel first uses the cluster",
+    rules={"in_flight_key": from_zero()},
+)
+
+
 with_load_reports_only = Mutant(
     clause="A32-CB-22",
     broken="a cluster without lrs_server has no limit",
@@ -392,6 +458,13 @@ not_told = Mutant(
     clause="A32-CB-23",
     broken="requests beyond the limit are in no load report",
     rules={"drop_is_told": lambda category: category is not None},
+)
+
+
+told_under_a_listed_category = Mutant(
+    clause="A32-CB-24",
+    broken="requests beyond the limit are reported under the first category that EDS lists",
+    rules=under_the_first_category(),
 )
 
 
@@ -420,4 +493,11 @@ high_alone = Mutant(
     clause="A32-CB-03",
     broken="circuit_breakers without a threshold for the default priority mean no limit",
     xds={"max_requests": none_but_others},
+)
+
+
+errors_of_the_application_stay = Mutant(
+    clause="A32-CB-11",
+    broken="requests that ended with a status of the application, such as NOT_FOUND, keep counting",
+    rules={"ends_flight": goes_on_after("NOT_FOUND")},
 )

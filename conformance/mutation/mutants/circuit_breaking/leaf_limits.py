@@ -8,6 +8,7 @@ from client_under_test.reference.clusters.aggregates import cluster_impl
 from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.configs import ClusterImplConfig
 from client_under_test.reference.policies.rules.admission import in_flight_key
+from conformance.mutation.mutants.circuit_breaking.circuit_breaking import from_zero, two_together
 from conformance.mutation.mutants.priority.failover_timer import make_all
 
 
@@ -84,6 +85,20 @@ by_channel_below_aggregates = Mutant(
     clause="A37-CB-05",
     broken="each channel has its own count",
     rules={"in_flight_key": lambda account: (*in_flight_key(account), account.channel)},
+)
+
+
+two_channels_below_aggregates = Mutant(
+    clause="A37-CB-05",
+    broken="each channel after the second has its own count",
+    rules={"in_flight_key": two_together()},
+)
+
+
+from_zero_below_aggregates = Mutant(
+    clause="A37-CB-05",
+    broken="the count starts from zero when another channel first uses the leaf",
+    rules={"in_flight_key": from_zero()},
 )
 
 

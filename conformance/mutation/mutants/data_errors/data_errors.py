@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Collection, Sequence
 
+from client_under_test.reference.clusters.discovery import Cluster, Missing
 from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.xds.data_rules import (
     DOES_NOT_EXIST_SECONDS,
     FAILS_ON_DATA_ERRORS,
     IGNORES_DELETION,
+    those_with_a_name,
 )
 from client_under_test.reference.xds.rules import left_out_is_deleted, the_very_name
 
@@ -81,6 +83,9 @@ waited_for_in_vain = Mutant(
 EDITION = "data-errors"
 
 
+ABOUT_DELETION = (FAILS_ON_DATA_ERRORS, IGNORES_DELETION)
+
+
 def only_of(noun: str) -> Callable[[str, Collection[str]], bool]:
     """Drop rejected resources of one type only, with the server feature."""
     return lambda kind, features: kind == noun and FAILS_ON_DATA_ERRORS in features
@@ -98,6 +103,42 @@ refused_clusters_stay = Mutant(
     clause="A88-DATA-02",
     broken="a Cluster stays in use when an update is rejected, despite the server feature",
     xds={"refusal_counts": only_of("ClusterLoadAssignment")},
+    edition=EDITION,
+)
+
+
+def first_of_the_two(features: Sequence[object]) -> frozenset[str]:
+    """Read the server features; of those about deletion only the first counts."""
+    read = list(those_with_a_name(features))
+    first = next((name for name in features if name in ABOUT_DELETION), None)
+    return frozenset(name for name in read if name == first or name not in ABOUT_DELETION)
+
+
+first_feature_counts = Mutant(
+    clause="A88-DATA-04",
+    broken="ignore_resource_deletion has no effect only if it comes after fail_on_data_errors",
+    xds={"features_read": first_of_the_two},
+    edition=EDITION,
+)
+
+
+def kept_below() -> Callable[[str, str, Cluster | None], Cluster | None]:
+    """Keep the last valid version of a rejected cluster that is below an aggregate."""
+    valid: dict[str, Cluster] = {}
+
+    def rule(root: str, name: str, cluster: Cluster | None) -> Cluster | None:
+        if cluster is not None and not isinstance(cluster, Missing):
+            valid[name] = cluster
+        stays = isinstance(cluster, Missing) and not cluster.is_gone and name != root
+        return valid.get(name, cluster) if stays else cluster
+
+    return rule
+
+
+refused_leaves_stay = Mutant(
+    clause="A88-DATA-02",
+    broken="below an aggregate a rejected Cluster stays in use, despite the server feature",
+    rules={"cluster_as_known": kept_below()},
     edition=EDITION,
 )
 

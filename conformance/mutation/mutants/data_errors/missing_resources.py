@@ -211,6 +211,18 @@ missing_waited_for = Mutant(
 )
 
 
+def wait_for_the_root(root: str, name: str, cluster: Cluster | None) -> Cluster | None:
+    """Wait for a missing cluster of a route."""
+    return None if isinstance(cluster, Missing) and name == root else cluster
+
+
+missing_root_waited_for = Mutant(
+    clause="A74-CONFIG-03",
+    broken="routes are never used while a cluster of any of them is missing",
+    rules={"cluster_as_known": wait_for_the_root},
+)
+
+
 def passed_over_once() -> Callable[[str, Sequence[Leaf | Missing], bool], Choice]:
     """Skip a missing cluster in the first tree that has it, and in no other."""
     met: dict[str, str] = {}

@@ -1,6 +1,10 @@
 """Mutants of the clauses in rejected_resources.toml."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
+
+from envoy.config.cluster.v3.cluster_pb2 import Cluster as ClusterMessage
+from envoy.config.endpoint.v3.endpoint_pb2 import ClusterLoadAssignment
 
 from client_under_test.reference.clusters.aggregates import ClusterRules as Rules
 from client_under_test.reference.clusters.aggregates import (
@@ -21,6 +25,7 @@ from client_under_test.reference.policies.configs import FailingConfig
 from client_under_test.reference.policies.interface import Update
 from client_under_test.reference.resolving.dependency_rules import each_by_itself
 from client_under_test.reference.values import Status
+from conformance.mutation.mutants.aggregate.tree import of_each
 from conformance.mutation.mutants.trees import (
     for_ever,
     has_endpoints,
@@ -88,6 +93,23 @@ refused_endpoints_taken_away = Mutant(
 )
 
 
+def from_the_first_priority(message: Any) -> Any:
+    """Return the assignment with its priorities from 0 on, and without drops."""
+    if not isinstance(message, ClusterLoadAssignment):
+        return None
+    message.ClearField("policy")
+    for locality in message.endpoints:
+        locality.priority -= 1
+    return message
+
+
+refused_endpoints_used = Mutant(
+    clause="A37-TROUBLE-26",
+    broken="the endpoints of a rejected update are used",
+    xds={"used_of_rejected": from_the_first_priority},
+)
+
+
 refused_once_refused_for_good = Mutant(
     clause="A37-TROUBLE-31",
     broken="a leaf whose endpoints were rejected is never used again",
@@ -136,15 +158,6 @@ refused_passed_over = Mutant(
 )
 
 
-def of_known(change: Callable[[list[Leaf | Missing]], list[Leaf | Missing]]) -> Choose:
-    """Choose among clusters that are changed first."""
-
-    def broken(root: str, found: Sequence[Leaf | Missing], in_force: bool, /) -> Choice:  # noqa: FBT001
-        return those_that_exist(root, change(list(found)), in_force)
-
-    return broken
-
-
 def stays(root: str, found: Sequence[Leaf | Missing], in_force: bool, /) -> Choice:  # noqa: FBT001
     """Wait for a valid resource if the only one was rejected."""
     refused = len(found) == 1 and isinstance(found[0], Missing) and not found[0].is_gone
@@ -158,6 +171,25 @@ refused_cluster_waited_for = Mutant(
 )
 
 
+def stays_without_endpoints(
+    root: str,
+    found: Sequence[Leaf | Missing],
+    in_force: bool,  # noqa: FBT001 - a state
+    /,
+) -> Choice:
+    """Wait for a valid resource if the only one was rejected because it lacks endpoints."""
+    (first, *_) = found or (None,)
+    lacks = isinstance(first, Missing) and "load_assignment" in first.status.details
+    return (stays if lacks else those_that_exist)(root, found, in_force)
+
+
+refused_logical_dns_waited_for = Mutant(
+    clause="A37-TROUBLE-12",
+    broken="requests wait for a rejected LOGICAL_DNS cluster of a route",
+    rules={"leaves": stays_without_endpoints, "may_be_used": each_by_itself},
+)
+
+
 refused_update_fails = Mutant(
     clause="A37-TROUBLE-13",
     broken="an accepted cluster is dropped when an update of it is rejected",
@@ -165,17 +197,31 @@ refused_update_fails = Mutant(
 )
 
 
+def as_eds(message: Any) -> Any:
+    """Return a rejected Cluster as one of type EDS, if it has an EDS service name."""
+    if not isinstance(message, ClusterMessage) or not message.eds_cluster_config.service_name:
+        return None
+    message.type = ClusterMessage.EDS
+    return message
+
+
+refused_update_used = Mutant(
+    clause="A37-TROUBLE-13",
+    broken="the EDS service name of a rejected Cluster is used",
+    xds={"used_of_rejected": as_eds},
+)
+
+
 def once_missing(counts: Callable[[Missing], bool]) -> Choose:
     """Never use a cluster again that was missing for a matching reason."""
     lost: dict[str, Missing] = {}
 
-    def without(found: list[Leaf | Missing]) -> list[Leaf | Missing]:
-        lost.update(
-            (leaf.name, leaf) for leaf in found if isinstance(leaf, Missing) and counts(leaf)
-        )
-        return [lost.get(leaf.name, leaf) for leaf in found]
+    def known(leaf: Leaf | Missing) -> Leaf | Missing:
+        if isinstance(leaf, Missing) and counts(leaf):
+            lost[leaf.name] = leaf
+        return lost.get(leaf.name, leaf)
 
-    return of_known(without)
+    return of_each(known)
 
 
 deleted_for_good = Mutant(

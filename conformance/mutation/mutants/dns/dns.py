@@ -22,7 +22,7 @@ from client_under_test.reference.transport.dns import addresses_of
 from client_under_test.reference.values import Locality
 from client_under_test.reference.xds.cluster_rules import host_and_port
 from conformance import timing
-from conformance.mutation.mutants.aggregate.tree import Found, Leaves, found_by
+from conformance.mutation.mutants.aggregate.tree import Found, Rule, found_by
 from conformance.mutation.mutants.trees import (
     has_localities,
     nothing_behind_in_the_middle,
@@ -66,14 +66,14 @@ def never_again() -> LookUp:
     return look_up
 
 
-def first_name_for_good() -> Callable[[str, Found, bool], Leaves]:
-    """Keep the first name of each leaf."""
+def first_name_for_good(*, below: bool = False) -> Rule:
+    """Keep the first name of each leaf, or only of leaves below an aggregate."""
     first: dict[str, str] = {}
 
-    def unchanged(_root: str, found: Found) -> Found:
+    def unchanged(root: str, found: Found) -> Found:
         return [
             replace(leaf, dns_name=first.setdefault(leaf.name, leaf.dns_name))
-            if isinstance(leaf, Leaf)
+            if isinstance(leaf, Leaf) and not (below and leaf.name == root)
             else leaf
             for leaf in found
         ]
@@ -224,4 +224,11 @@ says_nothing_of_the_name = Mutant(
     broken="errors do not say why there are no endpoints",
     rules={"nothing_found": lambda _: nothing_found("")},
     reports="name not told",
+)
+
+
+name_below_an_aggregate_for_good = Mutant(
+    clause="A37-DNS-12",
+    broken="a LOGICAL_DNS cluster below an aggregate keeps its first name",
+    rules={"leaves": first_name_for_good(below=True)},
 )

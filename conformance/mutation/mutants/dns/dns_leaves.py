@@ -64,6 +64,15 @@ def dropped_as_assigned() -> tuple[Callable[..., Any], Callable[..., Any]]:
 READ_DROPS, USED_DROPS = dropped_as_assigned()
 
 
+def below_an_aggregate(broken: Callable[..., Any]) -> Callable[..., Any]:
+    """Break the config of leaves of aggregates only."""
+
+    def config(aggregate: Any, *rest: Any) -> ClusterImplConfig:
+        return cluster_impl(aggregate, *rest) if aggregate is None else broken(aggregate, *rest)
+
+    return config
+
+
 dns_last = Mutant(
     clause="A37-DNS-13",
     broken="leaves of EDS come before those of LOGICAL_DNS",
@@ -75,6 +84,13 @@ no_limit = Mutant(
     clause="A37-DNS-14",
     broken="a LOGICAL_DNS cluster has no limit",
     rules={"cluster_impl": without_its_limit},
+)
+
+
+no_limit_below_an_aggregate = Mutant(
+    clause="A37-DNS-14",
+    broken="a LOGICAL_DNS leaf of an aggregate has no limit",
+    rules={"cluster_impl": below_an_aggregate(without_its_limit)},
 )
 
 
@@ -96,5 +112,13 @@ drops_of_the_assignment = Mutant(
     clause="A37-DNS-17",
     broken="drop_overloads in the load_assignment of a LOGICAL_DNS cluster apply",
     rules={"cluster_impl": USED_DROPS},
+    xds={"wrong_with_cluster": READ_DROPS},
+)
+
+
+drops_below_an_aggregate = Mutant(
+    clause="A37-DNS-17",
+    broken="drop_overloads of a LOGICAL_DNS leaf apply below an aggregate",
+    rules={"cluster_impl": below_an_aggregate(USED_DROPS)},
     xds={"wrong_with_cluster": READ_DROPS},
 )

@@ -7,6 +7,11 @@ from client_under_test.reference.clusters.discovery import Cluster, Leaf
 from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.transport.dns import addresses_of
 from client_under_test.reference.xds.cluster_rules import host_and_port
+from conformance.mutation.mutants.trees import (
+    has_localities,
+    nothing_behind_in_the_middle,
+    of_leaves,
+)
 
 
 def refuses(is_bad: Callable[[str], bool]) -> Callable[[Any], Any]:
@@ -80,6 +85,15 @@ waits_for_a_new_name = Mutant(
     clause="A37-DNS-26",
     broken="a tree uses the old name of a leaf until the new one resolves",
     rules={"nothing_found": lambda _: None},
+)
+
+
+new_name_in_the_middle_ends_the_list = Mutant(
+    clause="A37-DNS-26",
+    broken="leaves after a middle leaf whose new name does not resolve are not used",
+    rules={
+        "tree": of_leaves(nothing_behind_in_the_middle(lambda found: not has_localities(found)))
+    },
 )
 
 

@@ -1,6 +1,7 @@
 """Mutants of the clauses in drops.toml."""
 
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from random import Random
 from typing import Any
 
@@ -22,6 +23,9 @@ from conformance.mutation.mutants.trees import has_localities, nothing_behind, o
 MILLION = 1_000_000
 
 
+NEARLY_ALL = 990_000
+
+
 def by_the_sum(drops: Sequence[DropCategory], random: Random) -> str | None:
     """Make one random decision for all categories, with their shares added up."""
     drawn = random.randrange(MILLION)
@@ -37,6 +41,11 @@ def kept_instead(drops: Sequence[DropCategory], random: Random) -> str | None:
     return falls_to(
         [replace(drop, per_million=MILLION - drop.per_million) for drop in drops], random
     )
+
+
+def before_a_zero(drops: Sequence[DropCategory], random: Random) -> str | None:
+    """Apply the categories before the first with a share of zero."""
+    return falls_to([*takewhile(lambda drop: drop.per_million, drops)], random)
 
 
 def read_once() -> Any:
@@ -89,6 +98,27 @@ all_is_nothing = Mutant(
     clause="A27-DROP-03",
     broken="a share of 100 percent is treated as zero",
     xds={"drop_share": lambda numerator, of: (drop_share(numerator, of) or 0) % MILLION},
+)
+
+
+one_in_a_hundred_served = Mutant(
+    clause="A27-DROP-03",
+    broken="no more than 99 percent of the requests are dropped",
+    xds={"drop_share": lambda numerator, of: min(drop_share(numerator, of) or 0, NEARLY_ALL)},
+)
+
+
+two_categories_at_most = Mutant(
+    clause="A27-DROP-08",
+    broken="categories after the second drop nothing",
+    rules={"falls_to": lambda drops, random: falls_to(drops[:2], random)},
+)
+
+
+zero_ends_the_list = Mutant(
+    clause="A27-DROP-08",
+    broken="categories after one with a share of zero drop nothing",
+    rules={"falls_to": before_a_zero},
 )
 
 
@@ -229,4 +259,25 @@ without_a_denominator = Mutant(
         "drop_share": lambda numerator, _of: drop_share(numerator, 100),
     },
     reports="everything dropped",
+)
+
+
+def rounded(denominator: int) -> Callable[[int, int], int | None]:
+    """Round shares of this denominator down to a half."""
+    return lambda numerator, of: (
+        drop_share(2 * numerator // of, 2) if of == denominator else drop_share(numerator, of)
+    )
+
+
+halves_of_ten_thousand = Mutant(
+    clause="A27-DROP-06",
+    broken="a share of TEN_THOUSAND is rounded down to a half",
+    xds={"drop_share": rounded(10_000)},
+)
+
+
+halves_of_a_million = Mutant(
+    clause="A27-DROP-07",
+    broken="a share of MILLION is rounded down to a half",
+    xds={"drop_share": rounded(MILLION)},
 )

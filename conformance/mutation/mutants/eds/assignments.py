@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from client_under_test.reference.editions.mutants import Mutant
-from conformance.mutation.mutants.findings import overlooking, refusing
+from conformance.mutation.mutants.findings import Finding, overlooking, refusing
 
 TOO_MUCH = 2**32
 
@@ -21,6 +23,13 @@ over_all_priorities = Mutant(
     clause="A27-WEIGHT-01",
     broken="the weights of all priorities are added up",
     xds={"too_heavy": lambda weights: (0,) if sum(weights.values()) >= TOO_MUCH else ()},
+)
+
+
+first_priority_alone = Mutant(
+    clause="A27-WEIGHT-01",
+    broken="the weights of the first priority alone are added up",
+    xds={"too_heavy": lambda weights: (0,) if weights.get(0, 0) >= TOO_MUCH else ()},
 )
 
 
@@ -41,6 +50,51 @@ no_locality_in_two_priorities = Mutant(
     clause="A27-VALID-01",
     broken="a locality may not be listed in two priorities",
     xds={"wrong_with_endpoints": refusing(has_a_locality_twice)},
+)
+
+
+def overlooked_apart(message: Any, found: Sequence[Finding]) -> Sequence[Finding]:
+    """Accept a locality listed twice, unless its entries follow each other."""
+    names = [endpoint.locality.SerializeToString() for endpoint in message.endpoints]
+    if any(name == after for name, after in pairwise(names)):
+        return found
+    return overlooking("locality", "twice")(message, found)
+
+
+def overlooked_below(message: Any, found: Sequence[Finding]) -> Sequence[Finding]:
+    """Accept a locality listed twice in any priority but the first."""
+    names = [each.locality.SerializeToString() for each in message.endpoints if not each.priority]
+    if len({*names}) < len(names):
+        return found
+    return overlooking("locality", "twice")(message, found)
+
+
+twice_apart_is_fine = Mutant(
+    clause="A27-VALID-01",
+    broken="a locality may be listed twice in a priority with another one between",
+    xds={"wrong_with_endpoints": overlooked_apart},
+)
+
+
+twice_in_a_lower_priority_is_fine = Mutant(
+    clause="A27-VALID-01",
+    broken="a locality may be listed twice in any priority but the first",
+    xds={"wrong_with_endpoints": overlooked_below},
+)
+
+
+def has_a_zone_twice(message: Any) -> bool:
+    """Return whether two localities differ at most in their sub_zone."""
+    names = [
+        (each.priority, each.locality.region, each.locality.zone) for each in message.endpoints
+    ]
+    return len({*names}) < len(names)
+
+
+sub_zone_ignored = Mutant(
+    clause="A27-VALID-01",
+    broken="localities that differ in sub_zone alone are the same",
+    xds={"wrong_with_endpoints": refusing(has_a_zone_twice)},
 )
 
 

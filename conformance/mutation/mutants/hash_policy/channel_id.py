@@ -126,3 +126,22 @@ larger_of_header_and_id = Mutant(
     broken="only the larger of the channel's id and another result counts",
     rules={"combine": max},
 )
+
+
+class DrawnByEachSecondUpdate:
+    """The channel id changes with each second update of the routes."""
+
+    def __init__(self) -> None:
+        self._updates = 0
+
+    def __call__(self, channel_id: int, rng: random.Random) -> int:
+        """Return the channel id for the new routes."""
+        self._updates += 1
+        return channel_id if self._updates % 3 else rng.getrandbits(64)
+
+
+channel_id_of_later_routes = Mutant(
+    clause="A42-CHAN-04",
+    broken="the second update of the routes draws a new channel id",
+    rules={"channel_id_for_new_routes": DrawnByEachSecondUpdate()},
+)

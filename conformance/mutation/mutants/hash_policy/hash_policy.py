@@ -5,6 +5,8 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from client_under_test.reference.editions.mutants import Mutant, for_good
 from client_under_test.reference.hash_policy import (
     BadHashPolicy,
@@ -45,6 +47,17 @@ all_routes_count = Mutant(
         "route_policies": lambda policies, _matched: [
             policy for some in policies for policy in some
         ]
+    },
+)
+
+
+those_of_another_route = Mutant(
+    clause="A42-HASH-01",
+    broken="requests of a route without policies are hashed by those of another route",
+    rules={
+        "route_policies": lambda policies, matched: (
+            policies[matched] or next(filter(None, policies), ())
+        )
     },
 )
 
@@ -383,6 +396,28 @@ source_address_hashed = Mutant(
 )
 
 
+def those_behind(kind: str) -> Any:
+    """Use only the policies after the last one of this kind."""
+
+    def use(policies: Sequence[Sequence[HashPolicy]], matched: int) -> Sequence[HashPolicy]:
+        listed = policies[matched]
+        numbers = [
+            number
+            for number, policy in enumerate(listed, start=1)
+            if isinstance(policy, UnsupportedPolicy) and policy.kind == kind
+        ]
+        return listed[max(numbers, default=0) :]
+
+    return use
+
+
+connection_clears_the_hash = Mutant(
+    clause="A42-KIND-03",
+    broken="a connection_properties policy discards the hash of the policies before it",
+    rules={"route_policies": those_behind("connection_properties")},
+)
+
+
 query_parameter_refused = Mutant(
     clause="A42-KIND-04",
     broken="a query_parameter policy is an error",
@@ -448,4 +483,116 @@ terminal_on_headers_alone_after_others = Mutant(
     clause="A42-HASH-14",
     broken="terminal does not count on the channel id, after others",
     rules={"ends_the_list": ends_at_a_header},
+)
+
+
+# What one point of a rule leaves open.
+
+
+OF_THE_PROCESS = random.getrandbits(64)
+
+
+combined_with_the_process = Mutant(
+    clause="A42-HASH-04",
+    broken="a random number of the process is part of the hash if several policies have a result",
+    rules={"combine": lambda gathered, result: rotate_and_xor(gathered, result) ^ OF_THE_PROCESS},
+)
+
+
+def without_terminal_if_rewritten(message: Any) -> HashPolicy:
+    """Read a policy, but not the terminal flag of one that rewrites the header."""
+    policy = read_hash_policy(message)
+    if isinstance(policy, HeaderPolicy) and policy.regex is not None:
+        return replace(policy, terminal=False)
+    return policy
+
+
+terminal_lost_by_rewrite = Mutant(
+    clause="A42-HASH-13",
+    broken="terminal does not count on a header policy with a rewrite",
+    xds={"read_hash_policy": without_terminal_if_rewritten},
+)
+
+
+def first_terminal_alone(
+    policies: Sequence[Sequence[HashPolicy]], matched: int
+) -> Sequence[HashPolicy]:
+    """Return the policies of the route, where only the first terminal flag is kept."""
+    flags = iter(filter(is_terminal, policies[matched]))
+    first = next(flags, None)
+    return [
+        policy
+        if policy is first or isinstance(policy, UnsupportedPolicy)
+        else replace(policy, terminal=False)
+        for policy in policies[matched]
+    ]
+
+
+later_terminal_ignored = Mutant(
+    clause="A42-HASH-13",
+    broken="terminal counts on the first terminal policy of a list only",
+    rules={"route_policies": first_terminal_alone},
+)
+
+
+def known_by_their_names() -> Any:
+    """Keep the first of the lists that name the same headers in the same order."""
+    known: dict[tuple[str, ...], Sequence[HashPolicy]] = {}
+
+    def use(policies: Sequence[Sequence[HashPolicy]], matched: int) -> Sequence[HashPolicy]:
+        listed = policies[matched]
+        names = tuple(getattr(policy, "name", "") for policy in listed)
+        return known.setdefault(names, listed)
+
+    return use
+
+
+changed_policy_of_a_name = Mutant(
+    clause="A42-HASH-18",
+    broken="an update that names the same headers in the same order changes nothing",
+    rules={"route_policies": known_by_their_names()},
+)
+
+
+def last_not_empty() -> Any:
+    """Keep the last list of a route that was not empty."""
+    known: dict[int, Sequence[HashPolicy]] = {}
+
+    def use(policies: Sequence[Sequence[HashPolicy]], matched: int) -> Sequence[HashPolicy]:
+        known[matched] = policies[matched] or known.get(matched, ())
+        return known[matched]
+
+    return use
+
+
+emptied_list_kept = Mutant(
+    clause="A42-HASH-18",
+    broken="an update that removes all hash policies changes nothing",
+    rules={"route_policies": last_not_empty()},
+)
+
+
+def with_a_prefix(name: str, metadata: Metadata) -> str | bytes | None:
+    """Find the first header whose name begins like this."""
+    return next((value for key, value in metadata if key.startswith(name)), None)
+
+
+prefix_of_a_name = Mutant(
+    clause="A42-HDR-03",
+    broken="without the header, one whose name begins with it is hashed",
+    rules={"header_value": with_a_prefix},
+)
+
+
+def grpc_filter_state(message: Any) -> HashPolicy:
+    """Take each filter_state whose key begins like the channel id's for the channel id."""
+    if message.filter_state.key.startswith("io.grpc."):
+        return ChannelIdPolicy(terminal=message.terminal)
+    return read_hash_policy(message)
+
+
+filter_state_of_grpc_is_the_channel = Mutant(
+    clause="A42-KIND-05",
+    broken="filter_state means the channel's id, whatever follows io.grpc. in its key",
+    xds={"read_hash_policy": grpc_filter_state},
 )

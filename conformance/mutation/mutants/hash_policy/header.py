@@ -2,6 +2,7 @@
 
 import random
 import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import re2
@@ -10,6 +11,7 @@ from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.hash_policy import (
     BadHashPolicy,
     HashPolicy,
+    HeaderPolicy,
     UnsupportedPolicy,
     expand,
     header_value,
@@ -46,6 +48,30 @@ hash_of_a_string_literal = Mutant(
     clause="A42-HDR-02",
     broken="the value is hashed with quotation marks around it",
     rules={"hash_value": lambda value: xxh64(f'"{value}"')},
+)
+
+
+def only_its_start(value: str | bytes) -> int:
+    """Hash the first 32 bytes of a value."""
+    return xxh64(value[:32])
+
+
+def filled_up(value: str | bytes) -> int:
+    """Hash a value with spaces behind it, up to 4 bytes."""
+    return xxh64(value.ljust(4))
+
+
+start_of_a_long_value = Mutant(
+    clause="A42-HDR-02",
+    broken="only the first 32 bytes of a value are hashed",
+    rules={"hash_value": only_its_start},
+)
+
+
+short_value_filled_up = Mutant(
+    clause="A42-HDR-02",
+    broken="a value of less than 4 bytes is hashed with spaces behind it",
+    rules={"hash_value": filled_up},
 )
 
 
@@ -346,4 +372,83 @@ authority_and_method = Mutant(
     clause="A42-HDR-11",
     broken=":authority and :method are hashed, :path is not",
     rules={"header_value": hashes_other_pseudo_headers},
+)
+
+
+names_of_one_word = Mutant(
+    clause="A42-HDR-01",
+    broken="headers with a hyphen in their names are not found",
+    rules={
+        "header_value": lambda name, metadata: None if "-" in name else header_value(name, metadata)
+    },
+)
+
+
+all_of_bin = Mutant(
+    clause="A42-HDR-01",
+    broken="a header is ignored if its name ends in bin, with a hyphen before it or not",
+    rules={
+        "header_value": lambda name, metadata: (
+            None if name.endswith("bin") else header_value(name, metadata)
+        )
+    },
+)
+
+
+first_255_bytes = Mutant(
+    clause="A42-HDR-02",
+    broken="only the first 255 bytes of a value are hashed",
+    rules={"hash_value": lambda value: xxh64(value[:255])},
+)
+
+
+up_to_the_first_comma = Mutant(
+    clause="A42-HDR-02",
+    broken="only the part of a value before its first comma is hashed",
+    rules={
+        "header_value": lambda name, metadata: (
+            str(header_value(name, metadata) or "").partition(",")[0] or None
+        )
+    },
+)
+
+
+def binary_names_spoil_the_list(
+    policies: Sequence[Sequence[HashPolicy]], matched: int
+) -> Sequence[HashPolicy]:
+    """Return no policies if one of them names a -bin header."""
+    listed = policies[matched]
+    names = [policy.name for policy in listed if isinstance(policy, HeaderPolicy)]
+    return () if any(name.endswith("-bin") for name in names) else listed
+
+
+binary_header_spoils_the_list = Mutant(
+    clause="A42-HDR-07",
+    broken="a policy on a -bin header disables the others",
+    rules={"route_policies": binary_names_spoil_the_list},
+)
+
+
+three_groups_at_most = Mutant(
+    clause="A42-HDR-14",
+    broken="only three groups can be substituted",
+    rules={"rewrite": written_otherwise(r"\\[4-9]", "")},
+)
+
+
+def the_first_rewrite() -> Callable[[str, str, str], str | None]:
+    """Rewrite every value by the first regex and substitution."""
+    first: list[tuple[str, str]] = []
+
+    def rewritten(regex: str, substitution: str, value: str) -> str | None:
+        first.append((regex, substitution))
+        return rewrite_every_match(*first[0], value)
+
+    return rewritten
+
+
+first_rewrite_for_good = Mutant(
+    clause="A42-HDR-12",
+    broken="all values are rewritten by the first regex_rewrite of the process",
+    rules={"rewrite": the_first_rewrite()},
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from envoy.config.cluster.v3.cluster_pb2 import Cluster
+
 from client_under_test.reference.clusters.aggregates import LeafEndpoints, cluster_impl
 from client_under_test.reference.clusters.discovery import Aggregate, Leaf
 from client_under_test.reference.editions.mutants import Mutant, for_good
@@ -15,7 +17,12 @@ from client_under_test.reference.policies.configs import (
 )
 from client_under_test.reference.policies.interface import PolicyConfig
 from client_under_test.reference.policies.registry import is_known
+from client_under_test.reference.policies.rules.localities import each_by_itself
 from client_under_test.reference.xds.custom_rules import after_the_last_slash, as_it_is
+from client_under_test.reference.xds.policy_list_rules import list_is_too_deep
+
+TWO = 2
+
 
 PREFIX = "type.googleapis.com/"
 
@@ -106,6 +113,18 @@ some_keys_lost = Mutant(
         "policy_fields": lambda struct: changed(
             as_it_is(struct), lambda value: without(value, lambda key, _: key == "__proto__")
         )
+    },
+)
+
+
+some_nested_keys_lost = Mutant(
+    clause="A52-CUSTOM-02",
+    broken="within another object a key called __proto__ is left out",
+    xds={
+        "policy_fields": lambda struct: {
+            name: changed(field, lambda value: without(value, lambda key, _: key == "__proto__"))
+            for name, field in as_it_is(struct).items()
+        }
     },
 )
 
@@ -225,6 +244,27 @@ localities_share_a_policy = Mutant(
 )
 
 
+class LaterTogether:
+    """Localities after the first two share the policy of the first."""
+
+    def __init__(self) -> None:
+        self._known: list[str] = []
+
+    def target(self, locality: Any) -> str:
+        """Return the target of a locality."""
+        name = each_by_itself(locality)
+        if name not in self._known:
+            self._known.append(name)
+        return name if self._known.index(name) < TWO else self._known[0]
+
+
+later_localities_share_a_policy = Mutant(
+    clause="A52-CUSTOM-11",
+    broken="a locality that an update adds gets the policy of the first one",
+    rules={"locality_target": LaterTogether().target},
+)
+
+
 always_in_localities = Mutant(
     clause="A52-CUSTOM-12",
     broken="a custom policy at the top is wrapped in WrrLocality",
@@ -240,6 +280,48 @@ custom_alone = Mutant(
     clause="A52-CUSTOM-13",
     broken="a TypedStruct that names a policy of gRPC is skipped",
     xds={"has_policy": lambda name, registered: name not in OF_GRPC and name in registered},
+)
+
+
+class AtTheTopAlone:
+    """Below WrrLocality a TypedStruct names no policy of gRPC."""
+
+    def __init__(self) -> None:
+        self._level = 0
+
+    def is_too_deep(self, level: int) -> bool:
+        """Note the nesting level of the list."""
+        self._level = level
+        return list_is_too_deep(level)
+
+    def has_policy(self, name: str, registered: Any) -> bool:
+        """Return whether a policy of this name can be used."""
+        return is_known(name, registered) and not (self._level > 1 and name in OF_GRPC)
+
+
+AT_THE_TOP = AtTheTopAlone()
+
+
+custom_alone_below_localities = Mutant(
+    clause="A52-CUSTOM-13",
+    broken="below WrrLocality a TypedStruct that names a policy of gRPC is skipped",
+    xds={"has_policy": AT_THE_TOP.has_policy, "list_is_too_deep": AT_THE_TOP.is_too_deep},
+)
+
+
+def with_a_ring(message: Any) -> Any:
+    """Return a rejected Cluster with lb_policy RING_HASH instead of its list."""
+    if not isinstance(message, Cluster):
+        return None
+    message.ClearField("load_balancing_policy")
+    message.lb_policy = Cluster.RING_HASH
+    return message
+
+
+ring_of_a_rejected_config = Mutant(
+    clause="A52-CUSTOM-14",
+    broken="after a rejected config of ring_hash the cluster has a ring of the default sizes",
+    xds={"used_of_rejected": with_a_ring},
 )
 
 

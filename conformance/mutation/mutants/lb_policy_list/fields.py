@@ -103,6 +103,18 @@ config_of_lb_policy_checked = Mutant(
 )
 
 
+maximum_beside_checked = Mutant(
+    clause="A52-FIELD-04",
+    broken="the maximum_ring_size of ring_hash_lb_config must be valid, whatever the list has",
+    xds={
+        "prefers_extension": lambda cluster: (
+            prefers_extension(cluster)
+            and cluster.ring_hash_lb_config.maximum_ring_size.value <= EIGHT_M
+        )
+    },
+)
+
+
 sticky = Sticky()
 
 
@@ -149,4 +161,17 @@ least_request_in_turn = Mutant(
         )
     },
     reports="accepted",
+)
+
+
+dns_checked = Mutant(
+    clause="A52-FIELD-03",
+    broken="lb_policy must be supported in a LOGICAL_DNS cluster, whatever its list has",
+    xds={
+        "wrong_with_cluster": refusing(
+            lambda message: (
+                message.type == message.LOGICAL_DNS and message.lb_policy not in SUPPORTED
+            )
+        )
+    },
 )

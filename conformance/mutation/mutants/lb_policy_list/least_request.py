@@ -8,7 +8,7 @@ from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.rules.least_request import choice_count
 from client_under_test.reference.xds.policy_list_rules import LEAST_REQUEST
 from client_under_test.reference.xds.rules import supported_policy
-from conformance.mutation.mutants.findings import refusing
+from conformance.mutation.mutants.findings import overlooking_in, refusing
 
 EDITION: Final = "least-request"
 
@@ -124,6 +124,14 @@ too_many_refused = Mutant(
 )
 
 
+any_count_below_wrr_locality = Mutant(
+    clause="A48-LEAST-05",
+    broken="a choice_count below WrrLocality is not validated",
+    xds={"wrong_with_cluster": overlooking_in("load_balancing_policy", "childPolicy")},
+    edition=EDITION,
+)
+
+
 one_is_enough = Mutant(
     clause="A48-LEAST-05",
     broken="a choice_count of one is accepted",
@@ -144,5 +152,21 @@ unset_for_zero = Mutant(
     clause="A48-LEAST-05",
     broken="a choice_count of zero counts as unset",
     xds={"choice_count": lambda written: choice_count(written or None)},
+    edition=EDITION,
+)
+
+
+negative_for_too_many = Mutant(
+    clause="A48-LEAST-04",
+    broken="a choice_count of 2^31 or more is negative, so it counts as two",
+    xds={"choice_count": lambda written: choice_count(written if (written or 0) < 2**31 else 2)},
+    edition=EDITION,
+)
+
+
+random_below_localities = Mutant(
+    clause="A48-LEAST-06",
+    broken="least_request picks a random endpoint in each locality",
+    xds={"choice_count": lambda _written: 1},
     edition=EDITION,
 )

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from envoy.config.cluster.v3.cluster_pb2 import LoadBalancingPolicy
+from envoy.extensions.load_balancing_policies.ring_hash.v3.ring_hash_pb2 import RingHash
+from envoy.extensions.load_balancing_policies.wrr_locality.v3.wrr_locality_pb2 import WrrLocality
+from google.protobuf.message import DecodeError
 from xds.type.v3.typed_struct_pb2 import TypedStruct
 
 from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.xds.policy_list_rules import type_of
-from conformance.mutation.mutants.findings import overlooking, refusing
+from conformance.mutation.mutants.findings import Finding, overlooking, overlooking_in, refusing
 
 EXTENSIONS = "type.googleapis.com/envoy.extensions.load_balancing_policies"
 
@@ -22,6 +25,9 @@ MANY = 50
 
 
 OWN = ("", "round_robin", "ring_hash_experimental")
+
+
+RING_HASH = f"{EXTENSIONS}.ring_hash.v3.RingHash"
 
 
 WRR_LOCALITY = f"{EXTENSIONS}.wrr_locality.v3.WrrLocality"
@@ -37,6 +43,12 @@ def by_the_end_of_a_type(extension: Any) -> str:
     """Treat any type that ends in the name of a gRPC policy as that policy."""
     type_url = type_of(extension)
     return ROUND_ROBIN if type_url.endswith("/round_robin") else type_url
+
+
+def by_the_name_of_a_message(extension: Any) -> str:
+    """Ignore the package of a type, so that any RoundRobin is that of the xDS API."""
+    type_url = type_of(extension)
+    return ROUND_ROBIN if type_url.endswith(".RoundRobin") else type_url
 
 
 def named_by(extension: Any) -> str:
@@ -61,6 +73,55 @@ def names_nobodys(message: Any) -> bool:
         named_by(policy.typed_extension_config) for policy in message.load_balancing_policy.policies
     )
     return any(name.rpartition("/")[2] not in OWN for name in names)
+
+
+def random_as_turns(extension: Any) -> str:
+    """Treat Random of the xDS API as RoundRobin."""
+    type_url = type_of(extension)
+    return ROUND_ROBIN if type_url.endswith(".random.v3.Random") else type_url
+
+
+def nobodys_as_turns(entries: Sequence[Any]) -> Sequence[Any]:
+    """Treat TypedStructs of unknown policies as RoundRobin."""
+    names = [named_by(entry.typed_extension_config) for entry in entries]
+    (turns,) = with_turns_at_the_end(())
+    return [
+        turns if name and name.rpartition("/")[2] not in OWN else entry
+        for entry, name in zip(entries, names, strict=True)
+    ]
+
+
+def entries_below(cluster: Any) -> Iterator[Any]:
+    """Return the entries of each WrrLocality in the list of a Cluster."""
+    for policy in cluster.load_balancing_policy.policies:
+        config = policy.typed_extension_config.typed_config
+        if config.type_url == WRR_LOCALITY:
+            yield from WrrLocality.FromString(config.value).endpoint_picking_policy.policies
+
+
+def is_bad_ring(policy: Any) -> bool:
+    """Return whether an entry is a RingHash that cannot be converted."""
+    config = policy.typed_extension_config.typed_config
+    if config.type_url != RING_HASH:
+        return False
+    try:
+        return bool(RingHash.FromString(config.value).hash_function != RingHash.XX_HASH)
+    except DecodeError:
+        return True
+
+
+def is_bad_struct(policy: Any) -> bool:
+    """Return whether an entry is a TypedStruct of ring_hash with a size that is a string."""
+    config = policy.typed_extension_config.typed_config
+    struct = TypedStruct()
+    return config.Unpack(struct) and any(
+        value.WhichOneof("kind") == "string_value" for value in struct.value.fields.values()
+    )
+
+
+def later_ones(is_bad: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """Match a Cluster with a bad entry after the first one of its list."""
+    return lambda cluster: any(map(is_bad, cluster.load_balancing_policy.policies[1:]))
 
 
 def by_name(extension: Any) -> str:
@@ -118,6 +179,13 @@ any_of_that_name = Mutant(
 )
 
 
+any_of_that_message_name = Mutant(
+    clause="A52-LIST-02",
+    broken="any message named RoundRobin is treated as that of the xDS API",
+    xds={"type_of_policy": by_the_name_of_a_message},
+)
+
+
 struct_as_the_message = Mutant(
     clause="A52-LIST-02",
     broken="a TypedStruct with the name of an xDS API message means that message",
@@ -139,6 +207,27 @@ nothing_known_is_round_robin = Mutant(
 )
 
 
+random_is_round_robin = Mutant(
+    clause="A52-LIST-02",
+    broken="Random, which gRPC does not support, is treated as RoundRobin",
+    xds={"type_of_policy": random_as_turns},
+)
+
+
+unknown_struct_is_round_robin = Mutant(
+    clause="A52-LIST-02",
+    broken="a TypedStruct of an unknown policy is treated as RoundRobin",
+    xds={"entries_tried": nobodys_as_turns},
+)
+
+
+only_struct_is_round_robin = Mutant(
+    clause="A52-LIST-03",
+    broken="a TypedStruct of an unknown policy is treated as RoundRobin",
+    xds={"entries_tried": nobodys_as_turns},
+)
+
+
 bytes_that_are_none = Mutant(
     clause="A52-LIST-04",
     broken="a RingHash whose bytes are not a message is accepted",
@@ -146,17 +235,45 @@ bytes_that_are_none = Mutant(
 )
 
 
+bad_below_localities = Mutant(
+    clause="A52-LIST-04",
+    broken="a RingHash below WrrLocality is not validated",
+    xds={"wrong_with_cluster": overlooking_in("endpoint_picking_policy.", "is no")},
+)
+
+
+bad_localities = Mutant(
+    clause="A52-LIST-04",
+    broken="a WrrLocality whose bytes are not a message is accepted",
+    xds={"wrong_with_cluster": overlooking("typed_config", "is no WrrLocality")},
+)
+
+
+bad_after_unknown = Mutant(
+    clause="A52-LIST-04",
+    broken="only the first entry of a list is validated",
+    xds={"wrong_with_cluster": overlooking_in("policies[1].", "is no")},
+)
+
+
+next_one_tried_below_localities = Mutant(
+    clause="A52-LIST-05",
+    broken="after a policy below WrrLocality that cannot be converted the next entry is tried",
+    xds={"error_ends_the_list": lambda _type_url, level: level == 1},
+)
+
+
 next_one_tried = Mutant(
     clause="A52-LIST-05",
     broken="after a policy that cannot be converted the next entry is tried",
-    xds={"error_ends_the_list": lambda _type_url: False},
+    xds={"error_ends_the_list": lambda _type_url, _level: False},
 )
 
 
 next_one_tried_after_localities = Mutant(
     clause="A52-LIST-06",
     broken="a WrrLocality without a supported policy is skipped",
-    xds={"error_ends_the_list": lambda type_url: type_url != WRR_LOCALITY},
+    xds={"error_ends_the_list": lambda type_url, _level: type_url != WRR_LOCALITY},
 )
 
 
@@ -182,6 +299,45 @@ long_lists_refused = Mutant(
             lambda cluster: len(cluster.load_balancing_policy.policies) > MANY
         )
     },
+)
+
+
+next_one_tried_after_localities_below = Mutant(
+    clause="A52-LIST-06",
+    broken="a WrrLocality without a supported policy is skipped below another WrrLocality",
+    xds={"error_ends_the_list": lambda type_url, level: level == 1 or type_url != WRR_LOCALITY},
+)
+
+
+all_below_localities_checked = Mutant(
+    clause="A52-LIST-07",
+    broken="below WrrLocality every RingHash must be valid",
+    xds={
+        "wrong_with_cluster": refusing(
+            lambda cluster: any(map(is_bad_ring, entries_below(cluster)))
+        )
+    },
+)
+
+
+all_structs_checked = Mutant(
+    clause="A52-LIST-07",
+    broken="every TypedStruct of the list must be valid",
+    xds={"wrong_with_cluster": refusing(later_ones(is_bad_struct))},
+)
+
+
+no_config_below_is_round_robin = Mutant(
+    clause="A52-LIST-09",
+    broken="below WrrLocality a single entry without a config means RoundRobin",
+    xds={"wrong_with_cluster": overlooking_in("endpoint_picking_policy.policies", "is missing")},
+)
+
+
+localities_below_need_no_list = Mutant(
+    clause="A52-LIST-12",
+    broken="a WrrLocality below another one needs no list",
+    xds={"wrong_with_cluster": overlooking_in("endpoint_picking_policy.policies", "is missing")},
 )
 
 
@@ -239,6 +395,33 @@ localities_need_no_list = Mutant(
     clause="A52-LIST-12",
     broken="WrrLocality without a list means RoundRobin",
     xds={"wrong_with_cluster": overlooking("endpoint_picking_policy", "is missing")},
+)
+
+
+def overlooking_maximum(_message: Any, found: Sequence[Finding]) -> Sequence[Finding]:
+    """Ignore a maxRingSize that is no number."""
+    return [
+        finding
+        for finding in found
+        if not ("maxRingSize" in finding[1] and "is not a whole number" in finding[1])
+    ]
+
+
+maximum_not_parsed = Mutant(
+    clause="A52-LIST-13",
+    broken="a maxRingSize that is no number is ignored",
+    xds={"wrong_with_cluster": overlooking_maximum},
+)
+
+
+config_in_localities_not_parsed = Mutant(
+    clause="A52-LIST-13",
+    broken="below WrrLocality the config of ring_hash in a TypedStruct is not validated",
+    xds={
+        "wrong_with_cluster": overlooking_in(
+            "load_balancing_policy", "childPolicy[0].ring_hash_experimental"
+        )
+    },
 )
 
 

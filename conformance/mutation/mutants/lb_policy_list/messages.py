@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from client_under_test.reference.editions.mutants import Mutant
@@ -9,9 +10,11 @@ from client_under_test.reference.policies.rules.ring_config import LARGEST_RING,
 from client_under_test.reference.xds.policy_list_rules import (
     PICK_FIRST,
     extension_function_is_accepted,
+    prefers_extension,
     type_of,
 )
 from client_under_test.reference.xds.rules import ring_sizes
+from conformance.mutation.mutants.findings import overlooking_in, refusing
 
 UNSET, MURMUR_HASH_2 = 0, 2
 
@@ -34,6 +37,52 @@ minimum_ignored = Mutant(
             (1024, ring_sizes(config)[1]) if of_the_message(config) else ring_sizes(config)
         )
     },
+)
+
+
+minimum_limited_to_the_default = Mutant(
+    clause="A52-RING-01",
+    broken="a minimum of the message above 1,024 counts as 1,024",
+    xds={
+        "ring_sizes": lambda config: (
+            (min(1024, ring_sizes(config)[0]), ring_sizes(config)[1])
+            if of_the_message(config)
+            else ring_sizes(config)
+        )
+    },
+)
+
+
+class SameTypeSameConfig:
+    """Keeps the list in use as long as the type of its first entry is the same."""
+
+    def __init__(self) -> None:
+        self._in_use: Sequence[Any] = ()
+
+    def prefers(self, cluster: Any) -> bool:
+        """Return whether there is a list, and forget the one in use if there is none."""
+        if not prefers_extension(cluster):
+            self._in_use = ()
+        return prefers_extension(cluster)
+
+    def entries_tried(self, entries: Sequence[Any]) -> Sequence[Any]:
+        """Return the entries in use."""
+        types = [
+            [type_of(entry.typed_extension_config) for entry in listed[:1]]
+            for listed in (entries, self._in_use)
+        ]
+        if types[0] != types[1]:
+            self._in_use = tuple(entries)
+        return self._in_use
+
+
+SAME = SameTypeSameConfig()
+
+
+config_of_the_same_type_kept = Mutant(
+    clause="A52-RING-01",
+    broken="an update that changes only the sizes of RingHash is ignored",
+    xds={"entries_tried": SAME.entries_tried, "prefers_extension": SAME.prefers},
 )
 
 
@@ -63,10 +112,24 @@ unset_minimum_is_one = Mutant(
 )
 
 
+sizes_cut_to_32_bits = Mutant(
+    clause="A52-RING-04",
+    broken="sizes are cut to 32 bits before they are compared with the limit",
+    xds={"size_is_accepted": lambda size: ring_size_is_valid(size % 2**32)},
+)
+
+
 sizes_not_limited = Mutant(
     clause="A52-RING-04",
     broken="sizes of any value are accepted",
     xds={"size_is_accepted": lambda size: size > LARGEST_RING or ring_size_is_valid(size)},
+)
+
+
+sizes_below_localities_not_limited = Mutant(
+    clause="A52-RING-04",
+    broken="below WrrLocality sizes of any value are accepted",
+    xds={"wrong_with_cluster": overlooking_in("endpoint_picking_policy.", "is not between")},
 )
 
 
@@ -92,6 +155,13 @@ unknown_function_accepted = Mutant(
     clause="A52-RING-06",
     broken="an unknown hash function is accepted",
     xds={"extension_function_is_accepted": lambda function: function not in {UNSET, MURMUR_HASH_2}},
+)
+
+
+functions_below_localities = Mutant(
+    clause="A52-RING-06",
+    broken="below WrrLocality any hash function is accepted",
+    xds={"wrong_with_cluster": overlooking_in("endpoint_picking_policy.", "is not XX_HASH")},
 )
 
 
@@ -196,4 +266,18 @@ random_subsetting_taken = Mutant(
     clause="A52-LIST-17",
     broken="RandomSubsetting is supported, though A68 is not declared",
     xds={"type_of_policy": lambda extension: turns_for(RANDOM_SUBSETTING, extension)},
+)
+
+
+random_subsetting_refused = Mutant(
+    clause="A52-LIST-17",
+    broken="a list with RandomSubsetting is rejected",
+    xds={
+        "wrong_with_cluster": refusing(
+            lambda message: any(
+                RANDOM_SUBSETTING in entry.typed_extension_config.typed_config.type_url
+                for entry in message.load_balancing_policy.policies
+            )
+        )
+    },
 )

@@ -3,7 +3,10 @@
 import random
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from client_under_test.reference.editions.mutants import Mutant
+from client_under_test.reference.resolving.selector import choose_cluster
 from client_under_test.reference.xds.resources.values import WeightedCluster
 
 OUT_OF = 100
@@ -24,6 +27,26 @@ weights_out_of_a_hundred = Mutant(
     broken="weights are shares of 100, whatever they add up to",
     rules={"choose_cluster": out_of_a_hundred},
     issue="https://github.com/grpc/grpc-node/pull/3069",
+)
+
+
+weightless_served = Mutant(
+    clause="A28-SPLIT-01",
+    broken="a cluster of weight 0 gets a share of requests as if its weight were one",
+    rules={
+        "choose_cluster": lambda clusters, rng: choose_cluster(
+            [replace(cluster, weight=cluster.weight or 1) for cluster in clusters], rng
+        )
+    },
+    xds={"weight_is_used": lambda _weight: True},
+)
+
+
+weightless_watched = Mutant(
+    clause="A28-SPLIT-02",
+    broken="a cluster of weight 0 is subscribed to",
+    xds={"weight_is_used": lambda _weight: True},
+    reports="subscribes",
 )
 
 

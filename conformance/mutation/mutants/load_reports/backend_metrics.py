@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from client_under_test.reference.editions.mutants import Mutant, for_good
 from client_under_test.reference.policies.interface import Account
+from client_under_test.reference.policies.rules.admission import LoadKey, counted_for
 from client_under_test.reference.policies.rules.backend_metrics import (
     Metric,
     MetricSum,
@@ -146,10 +147,23 @@ all_without_a_list = Mutant(
 )
 
 
+def as_when_its_locality_came() -> Callable[[Account], Sequence[str]]:
+    """Return a rule that keeps the list with which each locality came."""
+    known: dict[LoadKey | None, Sequence[str]] = {}
+    return lambda account: known.setdefault(counted_for(account), the_newest(account))
+
+
 list_read_once = Mutant(
     clause="A85-LIST-05",
     broken="the first list of the Cluster is used forever",
     rules={"metrics_listed": for_good(the_newest)},
+)
+
+
+locality_keeps_its_list = Mutant(
+    clause="A85-LIST-05",
+    broken="endpoints that come to a known locality use the list from when it was added",
+    rules={"metrics_listed": as_when_its_locality_came()},
 )
 
 

@@ -1,5 +1,6 @@
 """Mutants of the clauses in leaf_load.toml."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -8,7 +9,13 @@ from client_under_test.reference.clusters.aggregates import cluster_impl
 from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.configs import ClusterImplConfig
 from client_under_test.reference.policies.interface import Account
-from client_under_test.reference.policies.rules.admission import LoadKey, counted_for
+from client_under_test.reference.policies.rules.admission import (
+    Counts,
+    LoadKey,
+    counted_for,
+    when_ended,
+    when_sent,
+)
 from conformance.mutation.mutants.load_reports.load_report import first_cluster_with_it
 
 
@@ -16,6 +23,14 @@ def under_the_root(aggregate: Any, leaf: Any, found: Any, child: Any) -> Cluster
     """Report a leaf under the name of its aggregate."""
     config = cluster_impl(aggregate, leaf, found, child)
     return config if aggregate is None else replace(config, cluster=aggregate.name)
+
+
+def under_the_nested_one(aggregate: Any, leaf: Any, found: Any, child: Any) -> ClusterImplConfig:
+    """Report a leaf that the root does not list under the first name that the root lists."""
+    config = cluster_impl(aggregate, leaf, found, child)
+    if aggregate is None or leaf.name in aggregate.clusters:
+        return config
+    return replace(config, cluster=aggregate.clusters[0])
 
 
 def as_the_aggregate(aggregate: Any, leaf: Any, found: Any, child: Any) -> ClusterImplConfig:
@@ -48,6 +63,24 @@ def for_the_first_leaf() -> Any:
     return broken
 
 
+def ends_at_the_leaf_in_use() -> Mapping[str, Any]:
+    """Count the end of a request only if the newest request went to the same leaf."""
+    keys: dict[str, LoadKey | None] = {}
+
+    def noted(account: Account) -> LoadKey | None:
+        keys["counted"] = counted_for(account)
+        return keys["counted"]
+
+    def sent(counts: Counts) -> Counts:
+        keys["newest"] = keys["counted"]
+        return when_sent(counts)
+
+    def ended(counts: Counts, ok: bool) -> Counts:  # noqa: FBT001 - as of the rule
+        return when_ended(counts, ok) if keys["counted"] == keys.get("newest") else counts
+
+    return {"counted_for": noted, "when_sent": sent, "when_ended": ended}
+
+
 root_told = Mutant(
     clause="A37-LOAD-01",
     broken="load is reported under the name of the aggregate",
@@ -55,10 +88,24 @@ root_told = Mutant(
 )
 
 
+nested_aggregate_told = Mutant(
+    clause="A37-LOAD-01",
+    broken="load is reported under the name of the nested aggregate above the leaf",
+    rules={"cluster_impl": under_the_nested_one},
+)
+
+
 failover_not_told = Mutant(
     clause="A37-LOAD-02",
     broken="after a failover requests count for the leaf used before",
     rules={"counted_for": for_the_first_leaf()},
+)
+
+
+end_after_failover_not_told = Mutant(
+    clause="A37-LOAD-02",
+    broken="the end of a request does not count if another leaf is in use by then",
+    rules=ends_at_the_leaf_in_use(),
 )
 
 

@@ -1,10 +1,13 @@
 """Mutants of the clauses in load_report.toml."""
 
 from collections.abc import Callable
+from typing import Any
 
 from msgspec.structs import replace
 
+from client_under_test.reference.clusters.aggregates import cluster_impl
 from client_under_test.reference.editions.mutants import Mutant
+from client_under_test.reference.policies.configs import ClusterImplConfig
 from client_under_test.reference.policies.interface import Account
 from client_under_test.reference.policies.rules.admission import (
     Counts,
@@ -51,6 +54,25 @@ def first_cluster_with_it() -> Key:
     """Count requests for the first cluster that used their locality."""
     first: dict[Locality, LoadKey] = {}
     return counting_for(lambda key: first.setdefault(key.locality, key))
+
+
+def first_cluster_without_it() -> Key:
+    """Count requests without a locality for the first cluster that had one."""
+    first: list[LoadKey] = []
+
+    def broken(key: LoadKey) -> LoadKey:
+        if key.locality != Locality():
+            return key
+        first.append(key)
+        return first[0]
+
+    return counting_for(broken)
+
+
+def dns_roots_alone(aggregate: Any, leaf: Any, found: Any, child: Any) -> ClusterImplConfig:
+    """Report load of a LOGICAL_DNS cluster only if it is the target of a route."""
+    config = cluster_impl(aggregate, leaf, found, child)
+    return replace(config, reported=False) if aggregate and leaf.dns_name else config
 
 
 def issued_again(counts: Counts, ok: bool) -> Counts:  # noqa: FBT001 - as of the rule
@@ -114,6 +136,20 @@ no_locality_named = Mutant(
             )
         )
     },
+)
+
+
+no_locality_for_two_clusters = Mutant(
+    clause="A42-LOAD-03",
+    broken="requests without a locality count for the first cluster that had one",
+    rules={"counted_for": first_cluster_without_it()},
+)
+
+
+no_locality_below_an_aggregate = Mutant(
+    clause="A42-LOAD-03",
+    broken="requests to LOGICAL_DNS leaves of an aggregate do not count",
+    rules={"cluster_impl": dns_roots_alone},
 )
 
 
@@ -236,13 +272,20 @@ category_not_told = Mutant(
 )
 
 
-def first_locality_by_name() -> Callable[[Account], LoadKey | None]:
+def one_locality(name: str) -> Callable[[Account], LoadKey | None]:
     """Count all requests of a cluster for one locality."""
-    return lambda account: counted_for(replace(account, locality=Locality("one")))
+    return lambda account: counted_for(replace(account, locality=Locality(name)))
 
 
 first_locality_counts = Mutant(
     clause="A62-LOAD-01",
     broken="requests of pick_first count for its first locality",
-    rules={"counted_for": first_locality_by_name()},
+    rules={"counted_for": one_locality("one")},
+)
+
+
+last_locality_counts = Mutant(
+    clause="A62-LOAD-01",
+    broken="requests of pick_first count for its last locality",
+    rules={"counted_for": one_locality("three")},
 )

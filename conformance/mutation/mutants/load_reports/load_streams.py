@@ -21,7 +21,7 @@ from client_under_test.reference.policies.rules.admission import (
     when_sent,
 )
 from client_under_test.reference.values import Locality
-from client_under_test.reference.xds.load_rules import asked_for, somebody_reports
+from client_under_test.reference.xds.load_rules import asked_for, names_itself, somebody_reports
 from conformance.mutation.mutants.load_reports.load_report import stays_in_progress
 
 Asked = Callable[[Collection[str], Collection[str], bool], Collection[str]]
@@ -31,6 +31,17 @@ def first_list_for_good() -> Asked:
     """Report the clusters that the server requested first."""
     names = for_good(lambda value: value)
     return lambda known, asked, of_all: asked_for(known, names(asked), of_all)
+
+
+def first_two_alone() -> Asked:
+    """Report no more than the first two clusters with load."""
+    first: dict[str, None] = {}
+
+    def asked(known: Collection[str], names: Collection[str], of_all: bool) -> Collection[str]:  # noqa: FBT001 - a field
+        first.update(dict.fromkeys(sorted(known)))
+        return [name for name in asked_for(known, names, of_all) if name in [*first][:2]]
+
+    return asked
 
 
 def newest_cluster_alone() -> Callable[[Account], LoadKey | None]:
@@ -99,6 +110,13 @@ all_not_heeded = Mutant(
     clause="A27-LRS-02",
     broken="only clusters requested by name are reported, despite the send_all_clusters feature",
     xds={"asked_for": lambda known, names, _all: asked_for(known, names, all_of_them=False)},
+)
+
+
+all_are_two = Mutant(
+    clause="A27-LRS-02",
+    broken="no more than two clusters are reported",
+    xds={"asked_for": first_two_alone()},
 )
 
 
@@ -242,6 +260,17 @@ zeros_told = Mutant(
 )
 
 
+failed_not_issued = Mutant(
+    clause="A27-LRS-20",
+    broken="a request that fails does not count as issued",
+    rules={
+        "when_ended": lambda counts, ok: replace(
+            when_ended(counts, ok), issued=max(0, counts.issued - (not ok))
+        )
+    },
+)
+
+
 issued_not_told = Mutant(
     clause="A27-LRS-20",
     broken="the number of issued requests is not reported",
@@ -326,4 +355,73 @@ stream_for_each_update = Mutant(
     clause="A27-LRS-24",
     broken="the load stream restarts whenever a Cluster is updated",
     xds={"stream_outlives_updates": False},
+)
+
+
+last_name_alone = Mutant(
+    clause="A27-LRS-04",
+    broken="only the last of the requested clusters is reported",
+    xds={"asked_for": lambda known, names, of_all: asked_for(known, sorted(names)[-1:], of_all)},
+)
+
+
+def all_for_good() -> Asked:
+    """Report all clusters forever once the server has requested all."""
+    ever = False
+
+    def asked(known: Collection[str], names: Collection[str], of_all: bool) -> Collection[str]:  # noqa: FBT001 - a field
+        nonlocal ever
+        ever = ever or of_all
+        return asked_for(known, names, ever)
+
+    return asked
+
+
+all_once_all_for_good = Mutant(
+    clause="A27-LRS-05",
+    broken="a list of clusters does not replace an earlier send_all_clusters",
+    xds={"asked_for": all_for_good()},
+)
+
+
+whole_seconds_of_the_interval = Mutant(
+    clause="A27-LRS-07",
+    broken="only the whole seconds of the interval count",
+    xds={"time_to_report": lambda interval: max(1, int(interval))},
+)
+
+
+whole_seconds_told = Mutant(
+    clause="A27-LRS-08",
+    broken="load_report_interval has whole seconds only",
+    xds={"told_time": lambda since, _asked, _begun: float(int(since))},
+)
+
+
+class SinceTheStream:
+    """Requests count only if they began since the last load stream did."""
+
+    def __init__(self) -> None:
+        self._stream = 1
+        self._streams: dict[int, tuple[Account, int]] = {}
+
+    def begun(self, stream: int) -> bool:
+        """Note the stream."""
+        self._stream = stream
+        return names_itself(stream)
+
+    def counted(self, account: Account) -> LoadKey | None:
+        """Return the key of a request; None if it began before the stream."""
+        _, stream = self._streams.setdefault(id(account), (account, self._stream))
+        return counted_for(account) if stream == self._stream else None
+
+
+since_the_stream = SinceTheStream()
+
+
+earlier_requests_lost = Mutant(
+    clause="A27-LRS-15",
+    broken="the end of a request that began before the load stream is not reported",
+    rules={"counted_for": since_the_stream.counted},
+    xds={"names_itself": since_the_stream.begun},
 )

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from envoy.config.core.v3.health_check_pb2 import HealthStatus
 from msgspec.structs import replace
 
 from client_under_test.reference.clusters.aggregates import (
-    ClusterRules,
     LeafEndpoints,
     Leaves,
-    MakeTree,
-    PriorityNames,
-    a_policy_for_each_leaf,
+    LocalityEndpoints,
 )
-from client_under_test.reference.clusters.discovery import Aggregate
 from client_under_test.reference.editions.mutants import Mutant
-from client_under_test.reference.policies.interface import Update
 from client_under_test.reference.policies.rules.failover import (
     ChildView,
     Choice,
@@ -29,10 +24,15 @@ from client_under_test.reference.values import State
 from client_under_test.reference.xds.rules import endpoint_is_used
 from conformance.mutation.mutants.locality import weighted_target
 from conformance.mutation.mutants.locality.wrr_locality import FirstWeights
+from conformance.mutation.mutants.priority.failover_timer import second_kept
+from conformance.mutation.mutants.trees import of_leaves
 
 # Localities by weight.
 
 MANY = 32
+
+
+KNOWN = {*HealthStatus.values()}
 
 
 class FirstOnes:
@@ -118,30 +118,47 @@ def one_of_two(children: Sequence[ChildView | None]) -> Choice:
     return choose_by_a56(children[:2])
 
 
-def empty_if_one_is(
-    aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: ClusterRules
-) -> Update:
-    """Return the tree, with priorities emptied that have an empty locality."""
-    fewer = [
-        (
-            leaf,
-            replace(
-                found,
-                priorities=tuple(
-                    each if all(locality.endpoints for locality in each) else ()
-                    for each in found.priorities
-                ),
-            ),
+def failed_for_good(beginning: int = 0) -> Callable[[Sequence[ChildView | None]], Choice]:
+    """Treat a priority that has failed as failed ever after, from this index on."""
+    failed: set[int] = set()
+
+    def choose(children: Sequence[ChildView | None]) -> Choice:
+        failed.update(
+            index
+            for index, child in enumerate(children)
+            if child and child.state is State.TRANSIENT_FAILURE and index >= beginning
         )
-        for leaf, found in leaves
-    ]
-    return a_policy_for_each_leaf(aggregate, fewer, names, rules)
+        return choose_by_a56(
+            [
+                ChildView(State.TRANSIENT_FAILURE, timer_runs=False)
+                if child and index in failed
+                else child
+                for index, child in enumerate(children)
+            ]
+        )
+
+    return choose
 
 
-def last_listing_of_each_locality(
-    aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: ClusterRules
-) -> Update:
-    """Return the tree of a client that keeps endpoints by locality alone, as grpc-java does."""
+def emptied_if(
+    spoils: Callable[[Sequence[LocalityEndpoints]], bool],
+) -> Callable[[Leaves], Leaves]:
+    """Empty the priorities whose localities a function names."""
+
+    def fewer(leaves: Leaves) -> Leaves:
+        return [
+            (
+                leaf,
+                replace(found, priorities=tuple(() if spoils(p) else p for p in found.priorities)),
+            )
+            for leaf, found in leaves
+        ]
+
+    return fewer
+
+
+def last_listing_of_each_locality(leaves: Leaves) -> Leaves:
+    """Keep endpoints by locality alone, as grpc-java does."""
     fewer = []
     for leaf, found in leaves:
         last = {each.locality: each for priority in found.priorities for each in priority}
@@ -149,24 +166,21 @@ def last_listing_of_each_locality(
             tuple(each for each in some if last[each.locality] is each) for some in found.priorities
         )
         fewer.append((leaf, replace(found, priorities=tuple(kept))))
-    return a_policy_for_each_leaf(aggregate, fewer, names, rules)
+    return fewer
 
 
-def never_fewer() -> MakeTree:
-    """Return the tree, with priorities that an update removed."""
+def never_fewer() -> Callable[[Leaves], Leaves]:
+    """Keep priorities that an update removes."""
     most: dict[str, LeafEndpoints] = {}
 
-    def tree(
-        aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: ClusterRules
-    ) -> Update:
+    def kept(leaves: Leaves) -> Leaves:
         for leaf, found in leaves:
             known = most.setdefault(leaf.name, found)
             if len(found.priorities) >= len(known.priorities):
                 most[leaf.name] = found
-        kept = [(leaf, most[leaf.name]) for leaf, _ in leaves]
-        return a_policy_for_each_leaf(aggregate, kept, names, rules)
+        return [(leaf, most[leaf.name]) for leaf, _ in leaves]
 
-    return tree
+    return kept
 
 
 class SpoiltByOne:
@@ -195,10 +209,24 @@ empty_one_waited_for = Mutant(
 )
 
 
+empty_second_waited_for = Mutant(
+    clause="A27-PRIO-02",
+    broken="the second priority is waited for, even if it has no endpoints",
+    rules={"choose_priority": second_kept},
+)
+
+
 spoilt_by_an_empty_locality = Mutant(
     clause="A27-PRIO-03",
     broken="a priority with an empty locality counts as empty",
-    rules={"tree": empty_if_one_is},
+    rules={"tree": of_leaves(emptied_if(lambda there: not all(each.endpoints for each in there)))},
+)
+
+
+spoilt_by_an_empty_last_locality = Mutant(
+    clause="A27-PRIO-03",
+    broken="a priority whose last locality is empty counts as empty",
+    rules={"tree": of_leaves(emptied_if(lambda there: bool(there) and not there[-1].endpoints))},
 )
 
 
@@ -206,6 +234,13 @@ two_priorities_at_most = Mutant(
     clause="A27-PRIO-04",
     broken="priorities after the second are never used",
     rules={"choose_priority": one_of_two},
+)
+
+
+three_priorities_at_most = Mutant(
+    clause="A27-PRIO-04",
+    broken="priorities after the third are never used",
+    rules={"choose_priority": lambda children: choose_by_a56(children[:3])},
 )
 
 
@@ -230,6 +265,13 @@ spoilt_locality = Mutant(
 )
 
 
+too_few_are_good = Mutant(
+    clause="A27-PRIO-06",
+    broken="if less than half of a locality's endpoints are healthy, none of them is used",
+    xds={"used_in_locality": lambda good: [each and 2 * sum(good) >= len(good) for each in good]},
+)
+
+
 empty_for_good = Mutant(
     clause="A27-PRIO-07",
     broken="a priority that is not in use ignores updates, so it stays empty",
@@ -240,7 +282,7 @@ empty_for_good = Mutant(
 kept_in_use = Mutant(
     clause="A27-PRIO-08",
     broken="priorities that leave the list stay in use",
-    rules={"tree": never_fewer()},
+    rules={"tree": of_leaves(never_fewer())},
 )
 
 
@@ -248,6 +290,20 @@ failed_one_stays_alone = Mutant(
     clause="A27-PRIO-09",
     broken="a failed priority ignores a locality that joins it",
     rules={"takes_updates": lambda is_in_use: is_in_use},
+)
+
+
+failed_one_is_given_up = Mutant(
+    clause="A27-PRIO-09",
+    broken="a priority that has failed is not used again while a lower one is listed",
+    rules={"choose_priority": failed_for_good()},
+)
+
+
+second_failed_one_is_given_up = Mutant(
+    clause="A27-PRIO-09",
+    broken="the second of several priorities is not used again after it has failed",
+    rules={"choose_priority": failed_for_good(beginning=1)},
 )
 
 
@@ -269,7 +325,7 @@ name_of_the_last_locality = Mutant(
 last_priority_of_a_locality = Mutant(
     clause="A27-PRIO-12",
     broken="a locality that is listed in two priorities has endpoints in the last of them only",
-    rules={"tree": last_listing_of_each_locality},
+    rules={"tree": of_leaves(last_listing_of_each_locality)},
 )
 
 
@@ -277,6 +333,13 @@ draining_is_used = Mutant(
     clause="A27-HEALTH-01",
     broken="all but UNHEALTHY endpoints are used",
     xds={"endpoint_is_used": lambda health: health != HealthStatus.UNHEALTHY},
+)
+
+
+undefined_is_used = Mutant(
+    clause="A27-HEALTH-01",
+    broken="endpoints whose health status is none of the known ones are used",
+    xds={"endpoint_is_used": lambda health: endpoint_is_used(health) or health not in KNOWN},
 )
 
 

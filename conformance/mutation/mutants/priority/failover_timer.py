@@ -73,14 +73,15 @@ def all_failed(children: Sequence[ChildView | None]) -> bool:
     return all(child and child.state is State.TRANSIENT_FAILURE for child in children)
 
 
+def once_all_failed(index: int) -> Callable[[Sequence[ChildView | None]], Choice]:
+    """Use the priority of this index if every priority has failed."""
+    return lambda children: Use(index) if all_failed(children) else choose_by_a56(children)
+
+
 first_one_used = Mutant(
     clause="A56-TIMER-05",
     broken="if every priority has failed, the first one is used, not the last",
-    rules={
-        "choose_priority": lambda children: (
-            Use(0) if all_failed(children) else choose_by_a56(children)
-        )
-    },
+    rules={"choose_priority": once_all_failed(0)},
 )
 
 
@@ -103,18 +104,21 @@ given_up_for_good = Mutant(
 )
 
 
-def lowest_that_failed(children: Sequence[ChildView | None]) -> Choice:
-    """Use the failed first priority while a lower one is tried."""
-    choice = choose_by_a56(children)
-    if isinstance(choice, Use) and choice.index > 0 and not choice.settled:
-        return Use(0)
-    return choice
+def first_while_trying(least: int) -> Callable[[Sequence[ChildView | None]], Choice]:
+    """Use the failed first priority while one of this index or a higher one is tried."""
+
+    def choose(children: Sequence[ChildView | None]) -> Choice:
+        choice = choose_by_a56(children)
+        is_trying = isinstance(choice, Use) and choice.index >= least and not choice.settled
+        return Use(0) if is_trying else choice
+
+    return choose
 
 
 failure_told_meanwhile = Mutant(
     clause="A56-USE-01",
     broken="while a lower priority is tried, the failure of the one above is reported",
-    rules={"choose_priority": lowest_that_failed},
+    rules={"choose_priority": first_while_trying(1)},
 )
 
 
@@ -165,6 +169,20 @@ idle_passed_over = Mutant(
     clause="A42-FAIL-01",
     broken="a READY priority is left for the next one",
     rules={"choose_priority": seeing(leave(State.READY))},
+)
+
+
+def idle_left_for_ready(children: Children) -> Choice:
+    """Choose as A56 does, but leave an IDLE priority if another one is READY."""
+    if any(child and child.state is State.READY for child in children):
+        return seeing(leave(State.IDLE))(children)
+    return choose_by_a56(children)
+
+
+idle_again_passed_over = Mutant(
+    clause="A42-FAIL-01",
+    broken="an IDLE priority is left for a lower one that is READY",
+    rules={"choose_priority": idle_left_for_ready},
 )
 
 
@@ -299,4 +317,66 @@ begins_again_after_it_fired = Mutant(
         )
     },
     issue="https://github.com/grpc/grpc-java/pull/12289",
+)
+
+
+def only_the_first_returns(children: Children) -> Choice:
+    """Return to the first priority only; among the lower ones, stay at the last READY one."""
+    first = children[0]
+    if first is not None and first.state in {State.READY, State.IDLE}:
+        return choose_by_a56(children)
+    return the_last_ready(children)
+
+
+second_does_not_return = Mutant(
+    clause="A42-FAIL-11",
+    broken="requests return to the first priority, but not to the second",
+    rules={"choose_priority": only_the_first_returns},
+)
+
+
+second_kept = seeing(
+    lambda index, child: ChildView(child.state, timer_runs=True) if index == 1 else child
+)
+"""Wait for the second priority, whatever its state."""
+
+
+second_never_left = Mutant(
+    clause="A42-FAIL-02",
+    broken="the second priority is not left when it fails",
+    rules={"choose_priority": second_kept},
+)
+
+
+def kept_once_ready() -> Callable[[Children], Choice]:
+    """Choose as A56 does, but never leave a first priority that was READY."""
+    was_ready = False
+
+    def choose(children: Children) -> Choice:
+        nonlocal was_ready
+        first = children[0]
+        was_ready = was_ready or (first is not None and first.state is State.READY)
+        return Use(0) if was_ready else choose_by_a56(children)
+
+    return choose
+
+
+never_left_once_ready = Mutant(
+    clause="A42-FAIL-02",
+    broken="a priority that was READY is not left when it fails",
+    rules={"choose_priority": kept_once_ready()},
+)
+
+
+second_one_used = Mutant(
+    clause="A56-TIMER-05",
+    broken="if every priority has failed, the second one is used",
+    rules={"choose_priority": once_all_failed(1)},
+)
+
+
+failure_told_while_third_is_tried = Mutant(
+    clause="A56-USE-01",
+    broken="while the third priority is tried, the failure of the first is reported",
+    rules={"choose_priority": first_while_trying(2)},
 )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.rules.ring_states import aggregated_state
-from client_under_test.reference.values import State
+from client_under_test.reference.values import Endpoint, State
 
 IDLE, CONNECTING, READY, FAILED = (
     State.IDLE,
@@ -46,6 +46,22 @@ ready_only_if_all_are = Mutant(
 )
 
 
+ready_unless_one_failed = Mutant(
+    clause="A42-AGG-01",
+    broken="one failed endpoint makes the policy CONNECTING although another is READY",
+    rules={"aggregated_state": instead(READY, CONNECTING, where=failed(1))},
+)
+
+
+ready_unless_one_connects = Mutant(
+    clause="A42-AGG-01",
+    broken="an endpoint that is CONNECTING takes precedence over one that is READY",
+    rules={
+        "aggregated_state": instead(READY, CONNECTING, where=lambda states: CONNECTING in states)
+    },
+)
+
+
 failed_only_if_all_have = Mutant(
     clause="A42-AGG-02",
     broken="two failed endpoints of several do not make the policy fail",
@@ -57,10 +73,33 @@ failed_only_if_all_have = Mutant(
 )
 
 
+def three_of_more(states: Sequence[State]) -> bool:
+    """Match states with three failed endpoints or more, but not all."""
+    return len(states) > states.count(FAILED) > 2  # noqa: PLR2004
+
+
+failed_at_two_only = Mutant(
+    clause="A42-AGG-02",
+    broken="the policy is TRANSIENT_FAILURE at two failed endpoints, and CONNECTING at three",
+    rules={"aggregated_state": instead(FAILED, CONNECTING, where=three_of_more)},
+)
+
+
 connecting_unseen = Mutant(
     clause="A42-AGG-03",
     broken="an endpoint that is CONNECTING leaves the policy IDLE",
     rules={"aggregated_state": instead(CONNECTING, IDLE, where=failed(0))},
+)
+
+
+one_connecting_only = Mutant(
+    clause="A42-AGG-03",
+    broken="with two endpoints CONNECTING the policy is IDLE",
+    rules={
+        "aggregated_state": instead(
+            CONNECTING, IDLE, where=lambda states: states.count(CONNECTING) > 1
+        )
+    },
 )
 
 
@@ -89,6 +128,19 @@ only_one_failed_is_connecting = Mutant(
     clause="A42-AGG-06",
     broken="a policy whose only endpoint failed is CONNECTING",
     rules={"aggregated_state": instead(FAILED, CONNECTING, where=lambda states: len(states) == 1)},
+)
+
+
+def unless_fewer(before: Sequence[Endpoint], now: Sequence[Endpoint]) -> Sequence[Endpoint]:
+    """Keep the old list if the new one only lacks some of it."""
+    listed, kept = ({endpoint.addresses for endpoint in each} for each in (before, now))
+    return before if now and kept < listed else now
+
+
+counted_when_gone = Mutant(
+    clause="A42-AGG-06",
+    broken="the failed endpoint is not the only one, as one that was removed still counts",
+    rules={"ring_endpoints": unless_fewer},
 )
 
 
@@ -129,6 +181,33 @@ connecting_from_the_start = Mutant(
 )
 
 
+class Replaced:
+    """Reports CONNECTING in place of IDLE once an update has replaced all endpoints."""
+
+    def __init__(self) -> None:
+        self._is_new = False
+
+    def endpoints(self, before: Sequence[Endpoint], now: Sequence[Endpoint]) -> Sequence[Endpoint]:
+        """Return the new list, and note whether it has none of the old endpoints."""
+        kept = {endpoint.addresses for endpoint in before}
+        self._is_new |= bool(kept) and kept.isdisjoint(endpoint.addresses for endpoint in now)
+        return now
+
+    def state(self, states: Sequence[State]) -> State:
+        """Return the state that the policy reports."""
+        found = aggregated_state(states)
+        return CONNECTING if self._is_new and found is IDLE else found
+
+
+REPLACED = Replaced()
+
+connecting_when_replaced = Mutant(
+    clause="A42-AGG-11",
+    broken="when an update replaces all endpoints, the policy is CONNECTING, and connects",
+    rules={"ring_endpoints": REPLACED.endpoints, "aggregated_state": REPLACED.state},
+)
+
+
 several_entries_several_endpoints = Mutant(
     clause="A42-AGG-12",
     broken="a failed endpoint counts as several, as it has several entries",
@@ -147,6 +226,13 @@ removed_ones_count = Mutant(
     clause="A42-AGG-14",
     broken="endpoints that were removed still count",
     rules={"ring_endpoints": lambda before, now: list(dict.fromkeys([*before, *now]))},
+)
+
+
+removed_ones_count_beside_others = Mutant(
+    clause="A42-AGG-14",
+    broken="an endpoint that was removed still counts if the others stay",
+    rules={"ring_endpoints": unless_fewer},
 )
 
 

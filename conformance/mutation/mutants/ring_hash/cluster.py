@@ -3,14 +3,20 @@
 import math
 import time
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
+from typing import Any
 
 from client_under_test.reference.clusters import aggregates
+from client_under_test.reference.clusters.discovery import Aggregate, Leaf
 from client_under_test.reference.editions.mutants import Mutant, for_good
-from client_under_test.reference.policies.configs import DEFAULT_MAXIMUM, DEFAULT_MINIMUM
-from client_under_test.reference.policies.interface import FailPicker, Report
-from client_under_test.reference.policies.rules.ring import capped_sizes
+from client_under_test.reference.policies.configs import (
+    DEFAULT_MAXIMUM,
+    DEFAULT_MINIMUM,
+    RingHashConfig,
+)
+from client_under_test.reference.policies.interface import FailPicker, PolicyConfig, Report
+from client_under_test.reference.policies.rules.ring import Sizes, capped_sizes
 from client_under_test.reference.policies.rules.ring_config import (
     LARGEST_RING,
     ring_size_is_valid,
@@ -177,6 +183,18 @@ minimum_defaults_to_one = Mutant(
     clause="A42-CDS-06",
     broken="an unset minimum means one",
     xds={"ring_sizes": lambda config: (config.minimum_ring_size.value or 1, ring_sizes(config)[1])},
+)
+
+
+minimum_by_maximum = Mutant(
+    clause="A42-CDS-06",
+    broken="an unset minimum means one 8,192nd of the maximum",
+    xds={
+        "ring_sizes": lambda config: (
+            config.minimum_ring_size.value or max(1, ring_sizes(config)[1] // 8192),
+            ring_sizes(config)[1],
+        )
+    },
 )
 
 
@@ -532,4 +550,133 @@ first_sizes_for_good = Mutant(
     broken="the ring keeps its first sizes",
     rules={"capped_sizes": for_good(capped_sizes)},
     issue="https://github.com/grpc/grpc-go/issues/5460",
+)
+
+
+# Values and changes that are less than all of them.
+
+
+def signed(size: int) -> int:
+    """Return a number of 64 bits as if its top bit were a sign."""
+    return size - 2**64 if size >> 63 else size
+
+
+minimum_of_1024_at_most = Mutant(
+    clause="A42-CDS-04",
+    broken="a minimum above 1,024 is lowered to 1,024",
+    xds={"ring_sizes": lambda config: (min(ring_sizes(config)[0], 1024), ring_sizes(config)[1])},
+)
+
+
+equal_sizes_rejected = Mutant(
+    clause="A42-CDS-05",
+    broken="a maximum that equals the minimum is rejected",
+    xds={"sizes_fit": lambda minimum, maximum: minimum < maximum},
+)
+
+
+minimum_is_signed = Mutant(
+    clause="A42-CDS-08",
+    broken="a minimum beyond 63 bits is negative, and so below the limit",
+    xds={
+        "ring_sizes": lambda config: (signed(ring_sizes(config)[0]), ring_sizes(config)[1]),
+        "size_is_accepted": lambda size: size <= LARGEST_RING,
+    },
+)
+
+
+maximum_is_signed = Mutant(
+    clause="A42-CDS-09",
+    broken="a maximum beyond 63 bits is negative, which means none",
+    xds={
+        "ring_sizes": lambda config: (
+            ring_sizes(config)[0],
+            signed(ring_sizes(config)[1]) if ring_sizes(config)[1] < 2**63 else LARGEST_RING,
+        )
+    },
+)
+
+
+def known_by_the_minimum() -> Callable[[Sizes, int], Sizes]:
+    """Keep the first maximum that came with each minimum."""
+    known: dict[int, Sizes] = {}
+    return lambda sizes, cap: capped_sizes(known.setdefault(sizes.minimum, sizes), cap)
+
+
+maximum_changes_nothing = Mutant(
+    clause="A42-CDS-24",
+    broken="an update that changes only the maximum makes no new ring",
+    rules={"capped_sizes": known_by_the_minimum()},
+)
+
+
+def sizes_of_the_aggregate(above: Aggregate | None, leaf: Leaf) -> PolicyConfig:
+    """Return the policy of the leaf, with the ring sizes of the aggregate."""
+    if (
+        above
+        and isinstance(above.policy, RingHashConfig)
+        and isinstance(leaf.policy, RingHashConfig)
+    ):
+        return above.policy
+    return leaf.policy
+
+
+sizes_from_above = Mutant(
+    clause="A42-CDS-25",
+    broken="each leaf has its own policy, but the ring sizes of the aggregate",
+    rules={"policy_source": sizes_of_the_aggregate},
+)
+
+
+nack_names_the_first_version = Mutant(
+    clause="A42-CDS-30",
+    broken="every NACK names the version that was accepted when the first one was sent",
+    xds={"version_of_nack": for_good(lambda accepted, _rejected: accepted)},
+)
+
+
+def changing_to(most: int) -> Callable[[int], str | None]:
+    """Read the policy, but keep the last one after this many different ones in a row."""
+    named: list[str | None] = []
+
+    def read(lb_policy: int) -> str | None:
+        policy = supported_policy(lb_policy)
+        if len(named) < most and named[-1:] != [policy]:
+            named.append(policy)
+        return named[-1]
+
+    return read
+
+
+second_policy_for_good = Mutant(
+    clause="A42-CDS-22",
+    broken="a cluster changes its policy once, and never back",
+    xds={"supported_policy": changing_to(2)},
+)
+
+
+second_policy_for_good_in_turn = Mutant(
+    clause="A42-CDS-23",
+    broken="a cluster changes its policy once, and never again",
+    xds={"supported_policy": changing_to(3)},
+)
+
+
+class KeptWithoutConfig:
+    """The sizes of the last config stay when an update has none."""
+
+    def __init__(self) -> None:
+        self._sizes = (DEFAULT_MINIMUM, LARGEST_RING)
+
+    def __call__(self, config: Any) -> tuple[int, int]:
+        """Return the sizes of a config, or those of the one before."""
+        if config.ListFields():
+            self._sizes = ring_sizes(config)
+        return self._sizes
+
+
+removed_config_kept = Mutant(
+    clause="A42-CDS-03",
+    broken="an update that removes ring_hash_lb_config leaves the sizes as they are",
+    xds={"ring_sizes": KeptWithoutConfig()},
 )

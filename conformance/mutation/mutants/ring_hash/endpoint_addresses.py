@@ -33,6 +33,13 @@ placed_by_the_last_address = Mutant(
 )
 
 
+placed_by_the_lower_address = Mutant(
+    clause="A61-RING-02",
+    broken="an endpoint is placed by the lowest of its addresses",
+    rules={"ring_key": lambda endpoint: min(endpoint.addresses)},
+)
+
+
 first_address_only = Mutant(
     clause="A61-RING-03",
     broken="additional addresses are not used, though A61 is declared",
@@ -87,4 +94,19 @@ two_addresses_on_the_ring = Mutant(
     clause="A61-RING-03",
     broken="an endpoint whose first two addresses have failed is skipped",
     rules={"used_addresses": lambda addresses: addresses[:2]},
+)
+
+
+def several_are_light(_before: Sequence[Endpoint], now: Sequence[Endpoint]) -> Sequence[Endpoint]:
+    """Give endpoints with several addresses the weight of the lightest endpoint."""
+    least = min((endpoint.weight for endpoint in now), default=1)
+    return [
+        replace(endpoint, weight=least) if endpoint.addresses[1:] else endpoint for endpoint in now
+    ]
+
+
+several_addresses_weigh_one = Mutant(
+    clause="A61-RING-01",
+    broken="an endpoint with several addresses weighs as little as the lightest one",
+    rules={"ring_endpoints": several_are_light},
 )

@@ -68,6 +68,21 @@ old_hash_key_kept = Mutant(
 )
 
 
+removed_hash_key_kept = Mutant(
+    clause="A76-KEY-03",
+    broken="an endpoint keeps its key when the key is removed",
+    rules={
+        "ring_endpoints": lambda before, now: [
+            replace(
+                endpoint,
+                hash_key=endpoint.hash_key or keys_of(before).get(endpoint.addresses, ""),
+            )
+            for endpoint in now
+        ]
+    },
+)
+
+
 new_address_without_key = Mutant(
     clause="A76-KEY-04",
     broken="the key of an address that joins a list is ignored",
@@ -115,4 +130,23 @@ keys_of_all_or_none = Mutant(
     clause="A76-KEY-01",
     broken="keys count only if each endpoint has one",
     rules={"ring_endpoints": all_or_none},
+)
+
+
+start_of_a_long_key = Mutant(
+    clause="A76-KEY-01",
+    broken="only the first 16 characters of a key are hashed",
+    rules={"ring_key": lambda endpoint: endpoint.hash_key[:16] or place_by_address(endpoint)},
+)
+
+
+keys_of_the_first_locality = Mutant(
+    clause="A76-KEY-01",
+    broken="keys count in the first locality only",
+    rules={
+        "ring_endpoints": lambda _before, now: [
+            endpoint if endpoint.locality == now[0].locality else replace(endpoint, hash_key="")
+            for endpoint in now
+        ]
+    },
 )

@@ -27,6 +27,7 @@ from client_under_test.reference.policies.interface import (
     PolicyConfig,
     Update,
 )
+from client_under_test.reference.policies.rules.ring_config import LARGEST_RING
 from client_under_test.reference.policies.rules.ring_picks import Candidate, pick_by_a61
 
 LARGEST = 2**32 - 1
@@ -373,4 +374,78 @@ regions_alone = Mutant(
     clause="A42-LOC-06",
     broken="localities of one region count as one, whatever their zones",
     rules={"locality_target": lambda locality: locality.region},
+)
+
+
+def two_localities_at_most(localities: Sequence[Weights]) -> tuple[tuple[int, ...], ...]:
+    """Return the weights of the first two localities, and zeros for the others."""
+    first, others = shares(localities)[:2], localities[2:]
+    return (*first, *((0,) * len(other.endpoints) for other in others))
+
+
+ring_of_two_localities = Mutant(
+    clause="A42-LOC-01",
+    broken="only the endpoints of the first two localities are on the ring",
+    rules={"endpoint_weights": two_localities_at_most},
+)
+
+
+maximum_lost_after_failover = Mutant(
+    clause="A42-LOC-05",
+    broken="below the first priority the ring has the minimum of the config, but not its maximum",
+    rules={
+        "tree": by_priority(
+            lambda number, policy: (
+                replace(policy, maximum=LARGEST_RING)
+                if number and isinstance(policy, RingHashConfig)
+                else policy
+            )
+        )
+    },
+)
+
+
+class Unset(int):
+    """The weight of an endpoint that has none."""
+
+
+def one_in_the_end(localities: Sequence[Weights]) -> tuple[tuple[int, ...], ...]:
+    """Multiply weights, but give an endpoint without a weight 1, whatever its locality weighs."""
+    return tuple(
+        tuple(
+            1 if isinstance(own, Unset) else own * locality.locality for own in locality.endpoints
+        )
+        for locality in localities
+    )
+
+
+weight_of_its_locality_left_out = Mutant(
+    clause="A42-LOC-08",
+    broken="an endpoint without a weight has weight 1 whatever its locality weighs",
+    rules={"endpoint_weights": one_in_the_end},
+    xds={"endpoint_weight": lambda written: Unset(1) if written is None else written},
+    edition="seed",
+)
+
+
+BOTH = 2
+"""Localities of the scenario."""
+
+
+class KeptOnceWritten:
+    """The weight of a locality stays if it is missing in an update after two localities had one."""
+
+    def __init__(self) -> None:
+        self._written = 0
+
+    def __call__(self, written: int | None) -> int:
+        """Return the weight of a locality."""
+        self._written += written is not None
+        return int(self._written > BOTH) if written is None else written
+
+
+locality_weight_kept = Mutant(
+    clause="A42-LOC-10",
+    broken="a locality keeps its weight when an update removes the weight",
+    xds={"locality_weight": KeptOnceWritten()},
 )

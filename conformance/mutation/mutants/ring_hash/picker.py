@@ -1,5 +1,6 @@
 """Mutants of the clauses in picker.toml."""
 
+import bisect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
@@ -133,6 +134,30 @@ starts_one_entry_on = Mutant(
             (first_at_or_after(hashes, request_hash) + 1) % len(hashes)
         )
     },
+)
+
+
+def in_list_order(owners: Sequence[int], _start: int) -> Sequence[int]:
+    """Return the endpoints in the order of the list."""
+    return sorted({*owners})
+
+
+as_listed = Mutant(
+    clause="A42-PICK-01",
+    broken="a pick looks at the endpoints in the order of the list, whatever its hash is",
+    rules={"along_the_ring": in_list_order},
+)
+
+
+def at_or_before(hashes: Sequence[int], request_hash: int) -> int:
+    """Return the last entry at or before the hash."""
+    return (bisect.bisect_right(hashes, request_hash) - 1) % len(hashes)
+
+
+rounds_down = Mutant(
+    clause="A42-PICK-01",
+    broken="a pick starts at the last entry that is not greater than its hash",
+    rules={"find_entry": at_or_before},
 )
 
 
@@ -352,6 +377,37 @@ ready_preferred = Mutant(
 )
 
 
+third_left_while_idle = Mutant(
+    clause="A42-PICK-15",
+    broken="after two failed endpoints a request connects an IDLE one and goes to a READY one",
+    rules={"pick": passes_over(State.IDLE, place=2, told=True)},
+)
+
+
+fourth_left_while_connecting = Mutant(
+    clause="A42-PICK-15",
+    broken="after three failed endpoints a request does not wait for a fourth that is CONNECTING",
+    rules={"pick": passes_over(State.CONNECTING, place=3, told=False)},
+)
+
+
+def any_ready_after_two(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
+    """Pick as A61 does, but take the last READY endpoint after two failed ones."""
+    candidates = list(walk)
+    failed = [candidate.state is State.TRANSIENT_FAILURE for candidate in candidates[:2]]
+    ready = [candidate for candidate in candidates[2:] if candidate.state is State.READY]
+    if all(failed) and ready and candidates[2].state is State.READY:
+        return ready[-1].take(args)
+    return pick_by_a61(candidates, args)
+
+
+last_ready_after_two = Mutant(
+    clause="A42-PICK-15",
+    broken="after two failed endpoints a request is sent to the last that is READY, not the first",
+    rules={"pick": any_ready_after_two},
+)
+
+
 third_waited_for = Mutant(
     clause="A42-PICK-15",
     broken="after two failed endpoints a request waits for a third that is CONNECTING",
@@ -375,6 +431,18 @@ waits_after_two = Mutant(
 )
 
 
+def two_or_three(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
+    """Pick as A61 does, on the first three endpoints."""
+    return pick_by_a61(list(walk)[:3], args)
+
+
+fails_after_three = Mutant(
+    clause="A42-PICK-16",
+    broken="a request fails after three failed endpoints, although a fourth is CONNECTING",
+    rules={"pick": two_or_three},
+)
+
+
 third_passed_over = Mutant(
     clause="A42-PICK-17",
     broken="after two failed endpoints, only READY ones are used and IDLE ones are not connected",
@@ -387,6 +455,13 @@ third_left_alone = Mutant(
     broken="after two failed endpoints a pick does not connect an IDLE one",
     rules={"pick": leaves_alone(pick_by_a42, State.IDLE, place=2)},
     edition="seed",
+)
+
+
+fourth_passed_over = Mutant(
+    clause="A42-PICK-17",
+    broken="after three failed endpoints, only READY ones are used and IDLE ones not connected",
+    rules={"pick": passes_over(State.IDLE, place=3, told=False)},
 )
 
 
@@ -421,6 +496,14 @@ third_once_again = Mutant(
 )
 
 
+fourth_never_again = Mutant(
+    clause="A42-PICK-19",
+    broken="a pick does not reconnect a failed endpoint after the third",
+    rules={"pick": leaves_alone(pick_by_a42, State.TRANSIENT_FAILURE, place=3)},
+    edition="seed",
+)
+
+
 third_not_by_itself = Mutant(
     clause="A42-PICK-19",
     broken="a failed endpoint does not retry by itself, and picks do not reconnect it",
@@ -435,10 +518,68 @@ waits_though_all_failed = Mutant(
 )
 
 
+def waits_for_the_next_picker() -> Pick:
+    """Pick as A61 does, but queue each request that would fail until the next picker."""
+    asked: list[PickArgs] = []
+
+    def pick(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
+        result = pick_by_a61(walk, args)
+        if not isinstance(result, Fail) or any(args is before for before in asked):
+            return result
+        asked.append(args)
+        return Queue(result.connect)
+
+    return pick
+
+
+waits_for_a_retry = Mutant(
+    clause="A42-PICK-20",
+    broken="if every endpoint has failed, a request waits for a retry and fails after it",
+    rules={"pick": waits_for_the_next_picker()},
+)
+
+
+def waits_for_few(count: int) -> Pick:
+    """Pick as A61 does, but queue requests that would fail if there are `count` endpoints."""
+
+    def pick(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
+        candidates = list(walk)
+        rule = never_fails if len(candidates) == count else pick_by_a61
+        return rule(candidates, args)
+
+    return pick
+
+
+waits_for_the_only_one = Mutant(
+    clause="A42-PICK-20",
+    broken="a request waits for the only endpoint, although it has failed",
+    rules={"pick": waits_for_few(1)},
+)
+
+
+waits_for_a_third = Mutant(
+    clause="A42-PICK-20",
+    broken="a request waits if there are two endpoints, although both have failed",
+    rules={"pick": waits_for_few(2)},
+)
+
+
 ends_at_the_last_entry = Mutant(
     clause="A42-PICK-21",
     broken="the search for further endpoints ends at the last entry of the ring",
     rules={"along_the_ring": lambda owners, start: each_endpoint_once(owners[start:], 0)},
+)
+
+
+def back_from_the_end(owners: Sequence[int], start: int) -> tuple[int, ...]:
+    """Return the endpoints up to the last entry, then those before the first pick's entry."""
+    return tuple(dict.fromkeys((*owners[start:], *reversed(owners[:start]))))
+
+
+turns_back_at_the_last_entry = Mutant(
+    clause="A42-PICK-21",
+    broken="after the last entry of the ring the search goes back from the first one that it saw",
+    rules={"along_the_ring": back_from_the_end},
 )
 
 
@@ -474,6 +615,27 @@ placed_on_the_old_ring = Mutant(
     clause="A42-PICK-23",
     broken="waiting requests keep their entry of the old ring",
     rules={"find_entry": on_its_first_ring()},
+)
+
+
+def where_it_was_first() -> Pick:
+    """Pick as A61 does, but begin with the endpoint of the request's first pick if it is listed."""
+    firsts: list[tuple[PickArgs, Target]] = []
+
+    def pick(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
+        candidates = list(walk)
+        first = next((target for before, target in firsts if before is args), None)
+        if first is None:
+            firsts.append((args, candidates[0].target))
+        return pick_by_a61(sorted(candidates, key=lambda each: each.target != first), args)
+
+    return pick
+
+
+stays_while_listed = Mutant(
+    clause="A42-PICK-23",
+    broken="a waiting request waits for the endpoint of its first pick as long as that is listed",
+    rules={"pick": where_it_was_first()},
 )
 
 

@@ -20,7 +20,10 @@ FAILED = State.TRANSIENT_FAILURE
 ENOUGH_TO_FAIL = 2
 
 
-def unless(hindered: Callable[[State, Sequence[Prospect]], bool]) -> Unasked:
+Hindered = Callable[[State, Sequence[Prospect]], bool]
+
+
+def unless(hindered: Hindered) -> Unasked:
     """Follow A61's rule, but connect nothing if `hindered` matches."""
 
     def unasked(
@@ -31,6 +34,28 @@ def unless(hindered: Callable[[State, Sequence[Prospect]], bool]) -> Unasked:
         return first_idle(aggregated, prospects, last_failed)
 
     return unasked
+
+
+def never_ready() -> Hindered:
+    """Match as long as no endpoint was READY."""
+    was_ready = False
+
+    def hindered(aggregated: State, _prospects: Sequence[Prospect]) -> bool:
+        nonlocal was_ready
+        was_ready = was_ready or aggregated is State.READY
+        return not was_ready
+
+    return hindered
+
+
+def unless_once_ready(hindered: Hindered) -> Unasked:
+    """Follow A61's rule, but connect nothing once an endpoint was READY and `hindered` matches."""
+    before = never_ready()
+    return unless(
+        lambda aggregated, prospects: (
+            not before(aggregated, prospects) and hindered(aggregated, prospects)
+        )
+    )
 
 
 def idle_ones(prospects: Sequence[Prospect]) -> list[str]:
@@ -77,6 +102,11 @@ def failures(prospects: Sequence[Prospect]) -> int:
     return sum(prospect.counted is FAILED for prospect in prospects)
 
 
+def too_few_failed(_aggregated: State, prospects: Sequence[Prospect]) -> bool:
+    """Match if fewer endpoints have failed than make the policy fail."""
+    return failures(prospects) < ENOUGH_TO_FAIL
+
+
 busy_while_ready = Mutant(
     clause="A42-PRO-01",
     broken="endpoints are connected although one is READY",
@@ -107,6 +137,30 @@ replaced_when_lost = Mutant(
 )
 
 
+def when_fewer_are_ready() -> Unasked:
+    """Follow A61's rule, and connect an endpoint when one of several READY ones is lost."""
+    most = 0
+
+    def unasked(
+        aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
+    ) -> str | None:
+        nonlocal most
+        ready = sum(prospect.counted is State.READY for prospect in prospects)
+        most = max(most, ready)
+        if 0 < ready < most:
+            return next(iter(idle_ones(prospects)), None)
+        return first_idle(aggregated, prospects, last_failed)
+
+    return unasked
+
+
+replaced_beside_ready = Mutant(
+    clause="A42-PRO-01",
+    broken="when one of two READY endpoints is lost, an IDLE one connects",
+    rules={"unasked": when_fewer_are_ready()},
+)
+
+
 gives_up_when_failed = Mutant(
     clause="A42-PRO-02",
     broken="in TRANSIENT_FAILURE no endpoint is connected without a pick",
@@ -118,6 +172,13 @@ needs_a_pick_to_go_on = Mutant(
     clause="A42-PRO-03",
     broken="after one failure no endpoint is connected without a pick",
     rules={"unasked": unless(lambda aggregated, _: aggregated is State.CONNECTING)},
+)
+
+
+needs_a_pick_after_a_loss = Mutant(
+    clause="A42-PRO-03",
+    broken="when a lost endpoint fails to reconnect, none is connected without a pick",
+    rules={"unasked": unless_once_ready(lambda aggregated, _: aggregated is State.CONNECTING)},
 )
 
 
@@ -179,6 +240,13 @@ loss_unnoticed = Mutant(
 )
 
 
+loss_unnoticed_after_one = Mutant(
+    clause="A42-PRO-10",
+    broken="when the READY endpoint is lost while one other has failed, none is connected",
+    rules={"unasked": unless_once_ready(too_few_failed)},
+)
+
+
 removal_unnoticed = Mutant(
     clause="A42-PRO-11",
     broken="with two endpoints failed no endpoint is connected without a pick",
@@ -186,23 +254,29 @@ removal_unnoticed = Mutant(
 )
 
 
-def unless_shortened() -> Unasked:
-    """Follow A61's rule, but connect nothing once the list is shorter and none was READY."""
-    longest, was_ready = 0, False
+def unless_shortened(hindered: Hindered) -> Unasked:
+    """Follow A61's rule, but connect nothing once the list is shorter and `hindered` matches."""
+    longest = 0
 
-    def hindered(aggregated: State, prospects: Sequence[Prospect]) -> bool:
-        nonlocal longest, was_ready
+    def shortened(aggregated: State, prospects: Sequence[Prospect]) -> bool:
+        nonlocal longest
         longest = max(longest, len(prospects))
-        was_ready = was_ready or aggregated is State.READY
-        return len(prospects) < longest and not was_ready
+        return hindered(aggregated, prospects) and len(prospects) < longest
 
-    return unless(hindered)
+    return unless(shortened)
+
+
+removal_unnoticed_after_one = Mutant(
+    clause="A42-PRO-11",
+    broken="when the READY endpoint is removed while one other has failed, none is connected",
+    rules={"unasked": unless_shortened(too_few_failed)},
+)
 
 
 removal_of_a_held_one_unnoticed = Mutant(
     clause="A42-PRO-11",
     broken="when a CONNECTING endpoint is removed, no other is connected",
-    rules={"unasked": unless_shortened()},
+    rules={"unasked": unless_shortened(never_ready())},
 )
 
 
@@ -218,6 +292,30 @@ several_endpoints_at_a_time = Mutant(
     clause="A61-PRO-01",
     broken="each change connects one more endpoint",
     rules={"unasked": several_at_once},
+)
+
+
+def beside_picked_ones() -> Unasked:
+    """Follow A61's rule, but ignore attempts that picks have caused."""
+    own: set[str] = set()
+
+    def unasked(
+        aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
+    ) -> str | None:
+        counting = [
+            each for each in prospects if each.identity in own or each.counted is State.IDLE
+        ]
+        found = first_idle(aggregated, counting, last_failed)
+        own.update([] if found is None else [found])
+        return found
+
+    return unasked
+
+
+own_attempts_only = Mutant(
+    clause="A61-PRO-01",
+    broken="an IDLE endpoint is connected although one that a request picked is CONNECTING",
+    rules={"unasked": beside_picked_ones()},
 )
 
 
@@ -251,4 +349,23 @@ looked_at_reports_only = Mutant(
     clause="A61-PRO-03",
     broken="proactive connections are checked only when an endpoint's state changes",
     rules={"unasked": unless_the_list_is_new()},
+)
+
+
+def unless_new_and_failed() -> Unasked:
+    """Follow A61's rule, but connect nothing at an update of the list in TRANSIENT_FAILURE."""
+    listed: tuple[str, ...] = ()
+
+    def hindered(aggregated: State, prospects: Sequence[Prospect]) -> bool:
+        nonlocal listed
+        before, listed = listed, tuple(prospect.identity for prospect in prospects)
+        return listed != before and aggregated is FAILED
+
+    return unless(hindered)
+
+
+new_list_unnoticed_when_failed = Mutant(
+    clause="A61-PRO-03",
+    broken="in TRANSIENT_FAILURE an update of the list has no endpoint connected",
+    rules={"unasked": unless_new_and_failed()},
 )

@@ -1,11 +1,13 @@
 """Mutants of the clauses in request_hash_header.toml."""
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import takewhile
 from typing import Any
 
 from msgspec.structs import replace
 
 from client_under_test.reference.editions.mutants import Mutant, for_good
+from client_under_test.reference.policies.configs import RingHashConfig
 from client_under_test.reference.policies.interface import Drop, Fail, PickArgs, PickResult, Queue
 from client_under_test.reference.policies.rules.ring_config import text_header
 from client_under_test.reference.policies.rules.ring_picks import (
@@ -19,6 +21,7 @@ from client_under_test.reference.policies.rules.ring_picks import (
     pick_by_a61,
 )
 from client_under_test.reference.values import State, Status
+from conformance.mutation.mutants.ring_hash.locality import by_priority
 
 # The hash.
 
@@ -169,17 +172,43 @@ first_one_waited_for = Mutant(
 )
 
 
+def always_the_same(
+    walk: Iterable[Candidate], args: PickArgs, *, one_is_connecting: bool
+) -> PickResult:
+    """Pick the READY endpoint with the lowest address, wherever the walk begins."""
+    candidates = list(walk)
+    ready = [candidate for candidate in candidates if candidate.state is State.READY]
+    if ready:
+        return min(ready, key=lambda candidate: candidate.target.key).take(args)
+    return pick_at_random(candidates, args, one_is_connecting=one_is_connecting)
+
+
+same_ready_one_for_all = Mutant(
+    clause="A76-REQ-04",
+    broken="all requests with a random hash go to one READY endpoint",
+    rules={"pick_at_random": always_the_same},
+)
+
+
 def telling(
-    told: Callable[[Sequence[Candidate], bool], Sequence[Candidate]],
+    told: Callable[[Sequence[Candidate], bool], Sequence[Candidate]], *, before_ready: bool = False
 ) -> PickAtRandom:
-    """Pick as the rule does, but connect the IDLE endpoints that `told` selects."""
+    """Pick as the rule does, but connect the IDLE endpoints that `told` selects.
+
+    Args:
+        told: takes the IDLE endpoints, and whether one is CONNECTING.
+        before_ready: whether only those before a READY one are selected from, if there is one.
+    """
 
     def pick(walk: Iterable[Candidate], args: PickArgs, *, one_is_connecting: bool) -> PickResult:
         candidates = list(walk)
         result = pick_at_random(candidates, args, one_is_connecting=one_is_connecting)
-        if isinstance(result, Drop):
+        passed = list(takewhile(lambda each: each.state is not State.READY, candidates))
+        has_ready = len(passed) < len(candidates)
+        if isinstance(result, Drop) or (before_ready and not has_ready):
             return result
-        idle = [candidate for candidate in candidates if candidate.state is State.IDLE]
+        among = passed if before_ready else candidates
+        idle = [candidate for candidate in among if candidate.state is State.IDLE]
         connect = told(idle, one_is_connecting)
         return replace(result, connect=tuple(attempt.target for attempt in connect))
 
@@ -246,4 +275,73 @@ header_for_good = Mutant(
     clause="A76-REQ-01",
     broken="the request_hash_header of the first config is used forever",
     xds={"request_hash_header": for_good(text_header)},
+)
+
+
+all_before_a_ready_one_connected = Mutant(
+    clause="A76-REQ-05",
+    broken="every IDLE endpoint before the READY one is connected, if none is CONNECTING",
+    rules={
+        "pick_at_random": telling(
+            lambda idle, connecting: () if connecting else idle, before_ready=True
+        )
+    },
+)
+
+
+one_before_a_ready_one_connected = Mutant(
+    clause="A76-REQ-06",
+    broken="an IDLE endpoint before the READY one is connected though another is CONNECTING",
+    rules={"pick_at_random": telling(lambda idle, _connecting: idle[:1], before_ready=True)},
+)
+
+
+def fails_by_the_first(
+    walk: Iterable[Candidate], args: PickArgs, *, one_is_connecting: bool
+) -> PickResult:
+    """Fail a request that finds no READY endpoint if the first one has failed."""
+    candidates = list(walk)
+    result = pick_at_random(candidates, args, one_is_connecting=one_is_connecting)
+    if isinstance(result, Queue) and candidates[0].state is State.TRANSIENT_FAILURE:
+        return Fail(Status.unavailable("the endpoint has failed"), result.connect)
+    return result
+
+
+fails_if_the_first_failed = Mutant(
+    clause="A76-REQ-07",
+    broken="a request with a random hash fails with its first endpoint though another connects",
+    rules={"pick_at_random": fails_by_the_first},
+)
+
+
+blanks_and_slashes_alone = Mutant(
+    clause="A76-REQ-10",
+    broken="only blanks, slashes and characters beyond ASCII make a header name invalid",
+    xds={
+        "request_hash_header": unless_it(
+            lambda name: name.isascii() and not {*name} & {*" /"} and not name.endswith("-bin")
+        )
+    },
+)
+
+
+binary_name_in_capitals_accepted = Mutant(
+    clause="A76-REQ-11",
+    broken="a binary header is accepted if its name has capital letters",
+    xds={"request_hash_header": unless_it(lambda name: name != name.lower())},
+)
+
+
+header_lost_after_failover = Mutant(
+    clause="A76-REQ-01",
+    broken="below the first priority the ring has no request_hash_header",
+    rules={
+        "tree": by_priority(
+            lambda number, policy: (
+                replace(policy, request_hash_header="")
+                if number and isinstance(policy, RingHashConfig)
+                else policy
+            )
+        )
+    },
 )

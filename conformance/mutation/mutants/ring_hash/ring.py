@@ -3,7 +3,9 @@
 import math
 import time
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -534,6 +536,15 @@ maximum_above_the_cap = Mutant(
 )
 
 
+option_lifts_the_cap = Mutant(
+    clause="A42-CONF-03",
+    broken="with the option there is no cap, whatever its value",
+    rules={
+        "capped_sizes": lambda sizes, cap: sizes if cap > RING_CAP else capped_sizes(sizes, cap)
+    },
+)
+
+
 no_option = Mutant(
     clause="A42-CONF-03",
     broken="the option is ignored: the cap is always 4,096",
@@ -573,6 +584,20 @@ config_without_minimum = Mutant(
 )
 
 
+def default_of_an_empty_config(sizes: Sizes, cap: int) -> Sizes:
+    """Take a minimum of 1,024 for 1, unless the maximum is a default, too."""
+    given = sizes.maximum not in {DEFAULT_MAXIMUM, LARGEST_RING}
+    unset = sizes.minimum == DEFAULT_MINIMUM and given
+    return capped_sizes(Sizes(1, sizes.maximum) if unset else sizes, cap)
+
+
+config_with_a_maximum_alone = Mutant(
+    clause="A42-CONF-06",
+    broken="an unset minimum of the policy's own config means 1 if there is a maximum",
+    rules={"capped_sizes": default_of_an_empty_config},
+)
+
+
 config_without_maximum = Mutant(
     clause="A42-CONF-07",
     broken="an unset maximum of the policy's own config means 8M, as in the xDS API",
@@ -602,4 +627,81 @@ lowered_below_the_minimum = Mutant(
             sizes.minimum, max(sizes.minimum, min(sizes.maximum, cap))
         )
     },
+)
+
+
+maximum_of_a_power_of_two = Mutant(
+    clause="A42-RING-08",
+    broken="a maximum is lowered to a power of two",
+    rules={
+        "entries_for": lambda weights, sizes: entries_for(
+            weights, replace(sizes, maximum=1 << sizes.maximum.bit_length() - 1)
+        )
+    },
+)
+
+
+weights_of_a_million_at_most = Mutant(
+    clause="A42-RING-09",
+    broken="a weight beyond 1,000,000 counts as 1,000,000",
+    rules={
+        "lined_up": lambda standing: tuple(
+            replace(endpoint, weight=min(endpoint.weight, 1_000_000)) for endpoint in standing
+        )
+    },
+    edition="seed",
+)
+
+
+def weights_by_index(before: Sequence[Endpoint], now: Sequence[Endpoint]) -> Sequence[Endpoint]:
+    """Give each endpoint the weight that was listed at its index before, if none is new."""
+    if of_address(before).keys() != of_address(now).keys():
+        return now
+    return [replace(each, weight=old.weight) for old, each in zip(before, now, strict=True)]
+
+
+weights_stay_in_their_order = Mutant(
+    clause="A42-RING-15",
+    broken="when endpoints are reordered, their weights stay in the old order",
+    rules={"ring_endpoints": weights_by_index},
+)
+
+
+def known_by(what: Callable[[Sequence[Endpoint]], object]) -> Any:
+    """Keep the list before unless its endpoints or `what` change."""
+
+    def listed(before: Sequence[Endpoint], now: Sequence[Endpoint]) -> Sequence[Endpoint]:
+        same = of_address(before).keys() == of_address(now).keys() and what(before) == what(now)
+        return before if same else now
+
+    return listed
+
+
+same_total_is_no_change = Mutant(
+    clause="A42-RING-19",
+    broken="a list in which only weights changed, but not their sum, does not build a new ring",
+    rules={"ring_endpoints": known_by(lambda listed: sum(endpoint.weight for endpoint in listed))},
+    edition="seed",
+)
+
+
+def shares_within_localities(listed: Sequence[Endpoint]) -> object:
+    """Return the shares of endpoints within their localities, whatever those weigh."""
+    totals: Counter[object] = Counter()
+    for endpoint in listed:
+        totals[endpoint.locality] += endpoint.weight
+    return {each.addresses: round(each.weight / totals[each.locality], 6) for each in listed}
+
+
+locality_weights_are_no_change = Mutant(
+    clause="A42-RING-19",
+    broken="a list in which only weights of localities changed does not build a new ring",
+    rules={"ring_endpoints": known_by(shares_within_localities)},
+)
+
+
+lowered_for_the_minimum_alone = Mutant(
+    clause="A42-CONF-05",
+    broken="a lowered cap does not lower the maximum",
+    rules={"capped_sizes": lambda sizes, cap: Sizes(min(sizes.minimum, cap), sizes.maximum)},
 )

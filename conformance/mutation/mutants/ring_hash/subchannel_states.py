@@ -7,9 +7,13 @@ from msgspec.structs import replace
 from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.interface import Drop, PickArgs, PickResult, Target
 from client_under_test.reference.policies.rules.ring_picks import Candidate, pick_by_a61
-from client_under_test.reference.policies.rules.ring_states import Prospect, counted_state
+from client_under_test.reference.policies.rules.ring_states import (
+    Prospect,
+    counted_state,
+    first_idle,
+)
 from client_under_test.reference.values import Endpoint, State
-from conformance.mutation.mutants.ring_hash.picker import leaves_alone, tells_all
+from conformance.mutation.mutants.ring_hash.picker import in_list_order, leaves_alone, tells_all
 
 CONNECTING, READY, FAILED = State.CONNECTING, State.READY, State.TRANSIENT_FAILURE
 
@@ -63,10 +67,40 @@ connects_at_the_start = Mutant(
 )
 
 
+def at_an_update() -> Callable[[State, Sequence[Prospect], str | None], str | None]:
+    """Connect an IDLE endpoint when the list has changed."""
+    listed: list[frozenset[str]] = []
+
+    def unasked(
+        aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
+    ) -> str | None:
+        now = frozenset(prospect.identity for prospect in prospects)
+        is_new = any(now != before and now & before for before in listed)
+        listed.append(now)
+        rule = whatever_is_idle if is_new else first_idle
+        return rule(aggregated, prospects, last_failed)
+
+    return unasked
+
+
+connects_at_an_update = Mutant(
+    clause="A42-SUB-01",
+    broken="an update of the list connects an endpoint before any request",
+    rules={"unasked": at_an_update()},
+)
+
+
 picked_and_left_alone = Mutant(
     clause="A42-SUB-02",
     broken="a request does not connect the endpoint that it picks",
     rules={"pick": leaves_alone(pick_by_a61, State.IDLE, place=0)},
+)
+
+
+first_listed_connected = Mutant(
+    clause="A42-SUB-02",
+    broken="requests connect the endpoints in the order of the list, whatever their hash is",
+    rules={"along_the_ring": in_list_order},
 )
 
 
@@ -106,6 +140,39 @@ attempt_counts_as_failed = Mutant(
     clause="A42-SUB-04",
     broken="an endpoint counts as failed while it is CONNECTING",
     rules={"counted_state": counting(CONNECTING, as_state=FAILED)},
+)
+
+
+def after_a_loss(reported: State, *, as_state: State) -> Callable[[State, State], State]:
+    """Follow the rule, but count one state as another once a connection was lost."""
+    lost = False
+
+    def counted(before: State, after: State) -> State:
+        nonlocal lost
+        lost = lost or (before is READY and after is State.IDLE)
+        return counted_state(before, as_state if lost and after is reported else after)
+
+    return counted
+
+
+second_attempt_counts_as_idle = Mutant(
+    clause="A42-SUB-04",
+    broken="an endpoint that lost its connection counts as IDLE while it is CONNECTING again",
+    rules={"counted_state": after_a_loss(CONNECTING, as_state=State.IDLE)},
+)
+
+
+second_time_ready_counts_as_connecting = Mutant(
+    clause="A42-SUB-05",
+    broken="an endpoint that lost its connection counts as CONNECTING when it is READY again",
+    rules={"counted_state": after_a_loss(READY, as_state=CONNECTING)},
+)
+
+
+failure_after_a_loss_counts_as_connecting = Mutant(
+    clause="A42-SUB-06",
+    broken="an endpoint that lost its connection and fails to reconnect counts as CONNECTING",
+    rules={"counted_state": after_a_loss(FAILED, as_state=CONNECTING)},
 )
 
 
@@ -168,6 +235,28 @@ lost_counts_as_failed_for_requests = Mutant(
 )
 
 
+def passes_over_lost() -> Callable[[Iterable[Candidate], PickArgs], PickResult]:
+    """Pick as A61 does, but prefer a READY endpoint to a first one that lost its connection."""
+    connected: set[Target] = set()
+
+    def pick(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
+        first, *others = list(walk)
+        ready = [candidate for candidate in (first, *others) if candidate.state is READY]
+        connected.update(candidate.target for candidate in ready)
+        if first.state is State.IDLE and first.target in connected and ready:
+            return ready[0].take(args, (first.target,))
+        return pick_by_a61((first, *others), args)
+
+    return pick
+
+
+lost_and_passed_over = Mutant(
+    clause="A42-SUB-11",
+    broken="while another endpoint is READY, requests do not wait for one that lost its connection",
+    rules={"pick": passes_over_lost()},
+)
+
+
 lost_counts_as_failed_in_the_state = Mutant(
     clause="A42-SUB-12",
     broken="an endpoint that lost its connection counts as failed",
@@ -179,6 +268,30 @@ lost_and_renewed = Mutant(
     clause="A42-SUB-13",
     broken="a lost connection is replaced at once",
     rules={"unasked": once_connected},
+)
+
+
+def once_ready() -> Callable[[State, Sequence[Prospect], str | None], str | None]:
+    """Follow A61's rule, and connect an endpoint that was READY before as soon as it is IDLE."""
+    ready: set[str] = set()
+
+    def unasked(
+        aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
+    ) -> str | None:
+        ready.update(each.identity for each in prospects if each.counted is READY)
+        lost = (each for each in prospects if each.counted is State.IDLE)
+        renewed = next((each.identity for each in lost if each.identity in ready), None)
+        if aggregated is READY and renewed is not None:
+            return renewed
+        return first_idle(aggregated, prospects, last_failed)
+
+    return unasked
+
+
+lost_and_renewed_beside_ready = Mutant(
+    clause="A42-SUB-13",
+    broken="a lost connection is replaced at once if another endpoint is READY",
+    rules={"unasked": once_ready()},
 )
 
 

@@ -16,6 +16,16 @@ EDITION: Final = "weighted-round-robin"
 ENDPOINTS: Final = 2
 
 
+MANY: Final = 200
+"""Requests per second of a backend at full utilization."""
+
+
+THREE: Final = 3
+
+
+MILLISECOND: Final = 1_000_000
+
+
 SHORTEST: Final = 100_000_000
 """The fewest nanoseconds of a weight_update_period that is used unchanged."""
 
@@ -34,6 +44,14 @@ short_periods_refused = Mutant(
     xds={
         "time_is_accepted": lambda _field, nanoseconds: nanoseconds == 0 or nanoseconds > SHORTEST
     },
+    edition=EDITION,
+)
+
+
+parts_of_milliseconds_refused = Mutant(
+    clause="A58-WRR-02",
+    broken="periods that are no whole number of milliseconds are rejected",
+    xds={"time_is_accepted": lambda _field, nanoseconds: nanoseconds % MILLISECOND == 0},
     edition=EDITION,
 )
 
@@ -72,10 +90,10 @@ passed_over = Mutant(
 )
 
 
-def only_at_first() -> Callable[[bool, bool], bool]:
-    """Allow one attempt for each of two endpoints."""
+def only_at_first(each: int = 1) -> Callable[[bool, bool], bool]:
+    """Allow `each` attempts for each of two endpoints."""
     attempts = itertools.count(1)
-    return lambda _before_the_list, _before_its_turn: next(attempts) <= ENDPOINTS
+    return lambda _before_the_list, _before_its_turn: next(attempts) <= each * ENDPOINTS
 
 
 never_tried_again = Mutant(
@@ -84,6 +102,14 @@ never_tried_again = Mutant(
     rules={"tries_address": only_at_first()},
     edition=EDITION,
     issue="https://github.com/grpc/grpc-java/pull/10868",
+)
+
+
+tried_again_once = Mutant(
+    clause="A58-WRR-06",
+    broken="endpoints that have failed are tried again once, and then never more",
+    rules={"tries_address": only_at_first(2)},
+    edition=EDITION,
 )
 
 
@@ -99,6 +125,22 @@ rate_left_out = Mutant(
     clause="A58-LOAD-01",
     broken="the weight is the inverse of the utilization, whatever the rate",
     rules={"weight": lambda _rps, load: 1 / load if load else 0.0},
+    edition=EDITION,
+)
+
+
+weight_by_what_is_left = Mutant(
+    clause="A58-LOAD-01",
+    broken="the weight is the rate times the utilization that is left",
+    rules={"weight": lambda rps, load: rps * max(0.0, 1 - load)},
+    edition=EDITION,
+)
+
+
+weight_by_rank = Mutant(
+    clause="A58-LOAD-01",
+    broken="a backend that serves more than 200 requests at full utilization has weight 3",
+    rules={"weight": lambda rps, load: 3.0 if load and rps / load > MANY else 1.0},
     edition=EDITION,
 )
 
@@ -171,6 +213,14 @@ expires_with_the_blackout = Mutant(
     clause="A58-LOAD-05",
     broken="a weight expires after the blackout_period",
     rules={"is_expired": lambda seconds, _expiration, blackout: seconds >= blackout},
+    edition=EDITION,
+)
+
+
+expires_after_three_seconds = Mutant(
+    clause="A58-LOAD-05",
+    broken="a weight expires after 3 s, whatever the weight_expiration_period",
+    rules={"is_expired": lambda seconds, _expiration, _blackout: seconds >= THREE},
     edition=EDITION,
 )
 

@@ -121,6 +121,15 @@ def test_titles_state_what_a_client_does_or_ask() -> None:
             assert asks is is_open, f"{row.id} ({row.strength}): {row.title}"
 
 
+def test_titles_name_the_editions_that_differ() -> None:
+    """A reader of `fail` must see which behavior which edition requires."""
+    for row in load():
+        named = re.findall(r"\((A\d+)\)", row.title)
+        assert set(named) <= set(row.wordings), f"{row.id}: {row.title}"
+        assert len(named) != 1, f"{row.id}: name the other edition, too"
+        assert "edition" not in row.title, f"{row.id}: {row.title}"
+
+
 def test_no_wording_repeats_that_of_an_earlier_edition() -> None:
     for row in load():
         own = [row.wordings[edition] for edition in row.editions if edition != ENVOY]

@@ -41,13 +41,14 @@ def test_the_share_comes_last() -> None:
     unseen = PeerBehavior(says="Two.", missing="nobody looks")
     lines = list(coverage_lines({"a": (seen, unseen), "b": (seen,)}))
     assert lines == [
-        "a: 1 of 2 lines, 50 %",
+        "What the tests of gRPC's implementations check, and the scenarios that check it:",
+        "a: 1 of 2 behaviors, 50 %",
         "  One.",
         "    ring.search, picker.states",
         "  Two.",
-        "    not seen: nobody looks",
-        "b: 1 of 1 lines, 100 %",
+        "    not checked: nobody looks",
+        "b: 1 of 1 behaviors, 100 %",
         "  One.",
         "    ring.search, picker.states",
-        "all: 2 of 3 lines, 66 %",
+        "all: 2 of 3 behaviors, 66 %",
     ]

@@ -2,12 +2,8 @@
 
 from hypothesis import strategies as st
 
-from conformance.spec.oracles import (
-    RingConfig,
-    RingEndpoint,
-    RingLocality,
-    WeightedEndpoint,
-)
+from conformance.spec.oracles.ring.sizes import RingConfig
+from conformance.spec.oracles.ring.weights import RingEndpoint, RingLocality, WeightedEndpoint
 
 
 def endpoint(address: str, weight: int = 1, locality: str = "") -> WeightedEndpoint:

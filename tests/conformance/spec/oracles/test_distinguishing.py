@@ -5,7 +5,6 @@ from typing import get_args
 
 import pytest
 
-from conformance.spec.oracles import NoSuchValueError, RingConfig, RingVariant, build, xxh64
 from conformance.spec.oracles.distinguishing import (
     SEVERAL,
     Way,
@@ -14,7 +13,12 @@ from conformance.spec.oracles.distinguishing import (
     values_telling_apart,
     wrong_searches,
 )
+from conformance.spec.oracles.request_hash import xxh64
+from conformance.spec.oracles.ring.building import build
 from conformance.spec.oracles.ring.search import Search
+from conformance.spec.oracles.ring.sizes import RingConfig
+from conformance.spec.oracles.ring.values import NoSuchValueError
+from conformance.spec.oracles.ring.variants import RingVariant
 from conformance.spec.oracles.ring.weights import WeightedEndpoint
 
 VALUES = tuple(f"value-{number}" for number in range(2_000))

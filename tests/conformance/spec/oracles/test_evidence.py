@@ -3,23 +3,18 @@
 import msgspec
 import pytest
 
-from conformance.spec.oracles import (
-    CANDIDATES,
-    Candidate,
-    Census,
+from conformance.spec.oracles.census import Census
+from conformance.spec.oracles.request_hash import (
     ChannelIdPolicy,
     HashPolicy,
     HeaderPolicy,
-    Interval,
-    Move,
-    RingConfig,
-    RingEndpoint,
-    RingLocality,
-    RingVariant,
     UnsupportedPolicy,
-    WeightedEndpoint,
-    anchored,
 )
+from conformance.spec.oracles.ring.sizes import RingConfig
+from conformance.spec.oracles.ring.variants import CANDIDATES, Candidate, RingVariant
+from conformance.spec.oracles.ring.weights import RingEndpoint, RingLocality, WeightedEndpoint
+from conformance.spec.oracles.ring_movement import Move, anchored
+from conformance.spec.oracles.statistics import Interval
 
 LARGEST = 2**64 - 1
 

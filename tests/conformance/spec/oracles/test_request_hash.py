@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.spec.oracles import (
+from conformance.spec.oracles.request_hash import (
     ChannelIdPolicy,
     HashPolicy,
     HeaderPolicy,

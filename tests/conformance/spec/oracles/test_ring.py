@@ -10,31 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.spec.oracles import (
-    CANDIDATES,
-    VARIANTS,
-    Candidate,
-    KeyFormat,
+from conformance.spec.oracles.request_hash import xxh64
+from conformance.spec.oracles.ring.building import assembled, build, build_for, fit, fits_otherwise
+from conformance.spec.oracles.ring.keys import KeyFormat
+from conformance.spec.oracles.ring.search import Ring, Search
+from conformance.spec.oracles.ring.sizes import RingConfig, dealings, entry_counts
+from conformance.spec.oracles.ring.values import (
     NoSuchValueError,
-    Ring,
-    RingConfig,
-    RingEndpoint,
-    RingLocality,
-    RingVariant,
-    Search,
-    WeightedEndpoint,
-    build,
-    build_for,
-    dealings,
-    entry_counts,
-    fit,
-    fits_otherwise,
     value_hitting,
     value_preferring,
     values_telling_sizes,
-    xxh64,
 )
-from conformance.spec.oracles.ring.building import assembled
+from conformance.spec.oracles.ring.variants import CANDIDATES, VARIANTS, Candidate, RingVariant
+from conformance.spec.oracles.ring.weights import RingEndpoint, RingLocality, WeightedEndpoint
 from tests.conformance.spec.oracles.ring_inputs import (
     configs,
     endpoint,

@@ -6,16 +6,14 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 
-from conformance.spec.oracles import (
-    Candidate,
-    RingConfig,
+from conformance.spec.oracles.ring.building import build, build_for
+from conformance.spec.oracles.ring.sizes import RingConfig, entry_counts
+from conformance.spec.oracles.ring.variants import Candidate
+from conformance.spec.oracles.ring.weights import (
     RingEndpoint,
     RingLocality,
     WeightedEndpoint,
     WeightReading,
-    build,
-    build_for,
-    entry_counts,
     weights,
 )
 from tests.conformance.spec.oracles.ring_inputs import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from conformance.explore.record import Finding, Observed, Request
+from conformance.runner.explore.record import Finding, Observed, Request
 
 
 def timeline(seen: Observed, findings: tuple[Finding, ...] = ()) -> tuple[str, ...]:

@@ -10,9 +10,9 @@ from typing import Final, Literal
 
 import msgspec
 
-from conformance.explore.courses import HASHING, Configuration, Member
-from conformance.explore.endpoint_states import States
-from conformance.explore.record import Judged, Request
+from conformance.runner.explore.courses import HASHING, Configuration, Member
+from conformance.runner.explore.endpoint_states import States
+from conformance.runner.explore.record import Judged, Request
 from conformance.spec.oracles.aggregated_state import aggregated_state
 from conformance.spec.oracles.picker import PickerEdition, State, pick
 from conformance.spec.oracles.request_hash import contributing, request_hash

@@ -14,14 +14,14 @@ from typing import Final
 import msgspec
 
 from conformance import timing
-from conformance.explore import courses
-from conformance.explore.course_runner import CourseRunner, Result
-from conformance.explore.courses import Course
-from conformance.explore.drawing import course_of
-from conformance.explore.record import Finding, Trouble
-from conformance.explore.shrinking import Fails, shrink, until
-from conformance.explore.timeline import timeline
 from conformance.runner.evidence_files import write_files
+from conformance.runner.explore import courses
+from conformance.runner.explore.course_runner import CourseRunner, Result
+from conformance.runner.explore.courses import Course
+from conformance.runner.explore.drawing import course_of
+from conformance.runner.explore.record import Finding, Trouble
+from conformance.runner.explore.shrinking import Fails, shrink, until
+from conformance.runner.explore.timeline import timeline
 from conformance.runner.targets import Target
 from conformance.spec.catalogue import Catalogue
 from conformance.world import World

@@ -13,8 +13,8 @@ from typing import Final
 
 import msgspec
 
-from conformance.explore.courses import Member
-from conformance.explore.record import Observed
+from conformance.runner.explore.courses import Member
+from conformance.runner.explore.record import Observed
 from conformance.spec.oracles.picker import State
 
 States = frozenset[State]

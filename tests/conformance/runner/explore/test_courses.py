@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from conformance.explore import courses
-from conformance.explore.courses import (
+from conformance.runner.explore import courses
+from conformance.runner.explore.courses import (
     BadCourse,
     Call,
     Configuration,
@@ -24,8 +24,13 @@ from conformance.explore.courses import (
     Value,
     flaw,
 )
-from conformance.explore.drawing import course_of, drawn
-from conformance.explore.shrinking import candidates, shrink, without_idle_gates, without_member
+from conformance.runner.explore.drawing import course_of, drawn
+from conformance.runner.explore.shrinking import (
+    candidates,
+    shrink,
+    without_idle_gates,
+    without_member,
+)
 
 SMALL = Course(
     members=2,

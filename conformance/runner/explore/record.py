@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from conformance.explore.courses import Configuration, GateMode, Member
+from conformance.runner.explore.courses import Configuration, GateMode, Member
 from conformance.spec.oracles.backoff import Backoff
 
 

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from conformance.explore.courses import Configuration, Listed
-from conformance.explore.endpoint_states import timelines
-from conformance.explore.picks import (
+from conformance.runner.explore.courses import Configuration, Listed
+from conformance.runner.explore.endpoint_states import timelines
+from conformance.runner.explore.picks import (
     PossibleResult,
     Walks,
     possible_aggregates,
     possible_results,
 )
-from conformance.explore.record import GateChange, Version
+from conformance.runner.explore.record import GateChange, Version
 
 from .records import ADDRESSES, CLIENT, LISTED, arrival, connection, observed, request
 

@@ -7,8 +7,8 @@ from typing import Final
 
 import msgspec
 
-from conformance.explore.courses import Configuration, GateMode, Member
-from conformance.explore.record import (
+from conformance.runner.explore.courses import Configuration, GateMode, Member
+from conformance.runner.explore.record import (
     Arrival,
     Calm,
     Connection,

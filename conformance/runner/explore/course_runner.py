@@ -13,11 +13,11 @@ import msgspec
 
 from client_under_test import Prepared
 from conformance import timing
-from conformance.explore.courses import Course
-from conformance.explore.driver import run_course
-from conformance.explore.judges import findings, is_late
-from conformance.explore.record import Finding, Judged, Observed
 from conformance.judging.declaration import AS_ALWAYS
+from conformance.runner.explore.courses import Course
+from conformance.runner.explore.driver import run_course
+from conformance.runner.explore.judges import findings, is_late
+from conformance.runner.explore.record import Finding, Judged, Observed
 from conformance.runner.plugin.worlds import SHARING, Wanted, Worlds
 from conformance.runner.targets import Target
 from conformance.spec.catalogue import Catalogue

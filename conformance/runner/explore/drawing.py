@@ -10,7 +10,7 @@ import msgspec
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from conformance.explore.courses import (
+from conformance.runner.explore.courses import (
     Call,
     CloseStreams,
     Configuration,

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from conformance.explore import judges
-from conformance.explore.courses import Configuration, Listed
-from conformance.explore.judges import findings
-from conformance.explore.record import (
+from conformance.runner.explore import judges
+from conformance.runner.explore.courses import Configuration, Listed
+from conformance.runner.explore.judges import demands, findings
+from conformance.runner.explore.record import (
     GateChange,
     Observed,
     Outage,
@@ -30,6 +30,8 @@ from .records import (
     request,
     with_more,
 )
+
+JUDGES = {value for name, value in vars(demands).items() if name.isupper()}
 
 RIGHT = observed()
 LATER = 5.0
@@ -172,18 +174,18 @@ RIGHT_RECORDS = {
 WRONG_RECORDS = {
     "a request at another endpoint": (
         plus(requests=(request("r", 1, at=LATER, member=0),)),
-        judges.REQUESTS,
+        demands.REQUESTS,
     ),
     "a request at an endpoint that left long ago": (
         plus(
             versions=(Version(configuration=WITHOUT_E2, sent=1.0, acked=1.1),),
             requests=(request("r", 2, at=LATER),),
         ),
-        judges.REQUESTS,
+        demands.REQUESTS,
     ),
     "a request fails though all serve": (
         plus(requests=(request("r", 1, at=LATER, status="UNAVAILABLE", member=None),)),
-        judges.REQUESTS,
+        demands.REQUESTS,
     ),
     "a request expires though all serve": (
         plus(
@@ -193,29 +195,29 @@ WRONG_RECORDS = {
                 ),
             )
         ),
-        judges.REQUESTS,
+        demands.REQUESTS,
     ),
     "a status that nothing gives": (
         plus(requests=(request("r", 1, at=LATER, status="INTERNAL", member=None),)),
-        judges.REQUESTS,
+        demands.REQUESTS,
     ),
     "calm requests at the wrong endpoints": (
         plus(
             requests=(request("r", 1, at=LATER, member=0),),
             calms=(calm("r", at=LATER, expired=True),),
         ),
-        judges.CALM,
+        demands.CALM,
     ),
     "calm requests fail at the end": (
         plus(
             requests=(request("r", 1, at=LATER, status="UNAVAILABLE", member=None),),
             calms=(calm("r", at=LATER, expired=True, is_last=True),),
         ),
-        judges.LIVENESS,
+        demands.LIVENESS,
     ),
     "a state that no rule gives": (
         plus(calms=(calm(at=LATER, expired=True, state="IDLE"),)),
-        judges.STATE,
+        demands.STATE,
     ),
     "TRANSIENT_FAILURE while nothing has failed before": (
         observed(
@@ -228,14 +230,14 @@ WRONG_RECORDS = {
             ),
             calms=(calm(at=LATER, expired=True, state="TRANSIENT_FAILURE"),),
         ),
-        judges.STATE,
+        demands.STATE,
     ),
     "nothing is tried": (
         with_more(
             lost(plus(**failed_at(0, 1, 2)), 0, 1, 2),
             calms=(calm(at=4.0, ended=9.0, expired=True, state="TRANSIENT_FAILURE"),),
         ),
-        judges.LIVENESS,
+        demands.LIVENESS,
     ),
     "a failed endpoint that serves again is left alone": (
         with_more(
@@ -244,7 +246,7 @@ WRONG_RECORDS = {
             requests=(request("r", 1, 2, at=LATER, member=2),),
             calms=(calm("r", at=4.5, ended=LATER + 1, expired=True),),
         ),
-        judges.LIVENESS,
+        demands.LIVENESS,
     ),
     "an endpoint stays IDLE after all others failed": (
         with_more(
@@ -260,7 +262,7 @@ WRONG_RECORDS = {
             **failed_at(0),
             calms=(calm(at=4.0, ended=9.0, expired=True, state="CONNECTING"),),
         ),
-        judges.LIVENESS,
+        demands.LIVENESS,
     ),
     "a request that waits for ready fails": (
         with_more(
@@ -269,57 +271,57 @@ WRONG_RECORDS = {
                 request("r", 0, at=LATER, status="UNAVAILABLE", member=None, wait_for_ready=True),
             ),
         ),
-        judges.REQUESTS,
+        demands.REQUESTS,
     ),
     "a connection to a stranger": (
         plus(
             versions=(Version(configuration=WITHOUT_E2, sent=1.0, acked=1.1),),
             connections=(connection(9, 2, LATER),),
         ),
-        judges.ATTEMPTS,
+        demands.ATTEMPTS,
     ),
     "a connection that no request picked": (
         observed(
             requests=(request("r", 0, at=0.19), request("s", 1, at=0.2)),
             calms=(),
         ),
-        judges.ATTEMPTS,
+        demands.ATTEMPTS,
     ),
     "a lost connection is renewed without a request": (
         with_more(
             lost(plus(gates=(GateChange(member=1, at=2.0, what="kill"),)), 1),
             connections=(connection(9, 1, 2.01),),
         ),
-        judges.ATTEMPTS,
+        demands.ATTEMPTS,
     ),
     "a failed endpoint is tried at once": (
         with_more(lost(plus(**failed_at(1)), 1), connections=(connection(20, 1, 2.21, "close"),)),
-        judges.BACKOFF,
+        demands.BACKOFF,
     ),
     "a connection outlives its endpoint": (
         plus(
             versions=(Version(configuration=WITHOUT_E2, sent=1.0, acked=1.1),),
             calms=(calm(at=20.0, expired=True),),
         ),
-        judges.CONNECTIONS,
+        demands.CONNECTIONS,
     ),
     "a good resource is rejected": (
         plus(responses=(answer(answer="NACK", told="1"),)),
-        judges.ANSWERS,
+        demands.ANSWERS,
     ),
-    "a bad resource is accepted": (plus(responses=(answer(is_valid=False),)), judges.ANSWERS),
-    "an ACK of another version": (plus(responses=(answer(told="1"),)), judges.ANSWERS),
+    "a bad resource is accepted": (plus(responses=(answer(is_valid=False),)), demands.ANSWERS),
+    "an ACK of another version": (plus(responses=(answer(told="1"),)), demands.ANSWERS),
     "a NACK of the rejected version": (
         plus(responses=(answer(is_valid=False, answer="NACK"),)),
-        judges.ANSWERS,
+        demands.ANSWERS,
     ),
     "a flood of requests": (
         plus(repetitions=(Repetition(kind="CLUSTER", stream=1, count=50, at=LATER),)),
-        judges.ANSWERS,
+        demands.ANSWERS,
     ),
     "a client that died": (
         replace(RIGHT, trouble=Trouble(verdict="fail", reason="crashed", what="SIGSEGV", at=1.0)),
-        judges.LIFE,
+        demands.LIFE,
     ),
 }
 
@@ -348,11 +350,11 @@ def test_lateness_excuses(late: dict[str, Any], gone: frozenset[str]) -> None:
     told = {
         judge for seen, judge in WRONG_RECORDS.values() if judge in judged(replace(seen, **late))
     }
-    assert told == judges.JUDGES.keys() - gone
+    assert told == JUDGES - gone
 
 
 def test_each_judge_has_a_wrong_record() -> None:
-    assert {judge for _, judge in WRONG_RECORDS.values()} == judges.JUDGES.keys()
+    assert {judge for _, judge in WRONG_RECORDS.values()} == JUDGES
 
 
 def test_a_finding_says_where_a_request_belongs() -> None:

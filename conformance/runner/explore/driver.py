@@ -8,43 +8,32 @@ from contextlib import suppress
 from typing import Final
 
 import msgspec
-from grpc import StatusCode
 
 from client_under_test import StateWatch
 from conformance import timing
-from conformance.explore import courses
-from conformance.explore.courses import Configuration, Course, Step, Value, headers_for
-from conformance.explore.judges import (
-    Evidence,
-    allowed_states,
-    findings,
-    is_idle_too_long,
-    left_idle,
-    misfits,
-    not_retried,
-)
-from conformance.explore.observing import (
+from conformance.runner.explore import courses
+from conformance.runner.explore.control_plane import CourseControlPlane
+from conformance.runner.explore.courses import Configuration, Course, Step, Value, headers_for
+from conformance.runner.explore.judges import findings
+from conformance.runner.explore.judges.channel_state import allowed_states
+from conformance.runner.explore.judges.evidence import Evidence
+from conformance.runner.explore.judges.requests import misfits
+from conformance.runner.explore.judges.retries import is_idle_too_long, left_idle, not_retried
+from conformance.runner.explore.observing import (
     MODES,
-    Published,
     Started,
     Story,
     observed,
     subscribed,
 )
-from conformance.explore.picks import Walks, name_of
-from conformance.explore.record import Calm, Judged, Observed, Outage, Trouble
+from conformance.runner.explore.picks import Walks
+from conformance.runner.explore.record import Calm, Judged, Observed, Trouble
 from conformance.runner.plugin.final_checks import final_checks
 from conformance.spec.oracles.backoff import most
 from conformance.spec.oracles.request_hash import xxh64
 from conformance.spec.oracles.ring.values import NoSuchValueError, value_hitting, value_preferring
 from conformance.world import DUPLEX, UNARY, World, waits
-from conformance.xds_config.broken import rejected_cluster, rejected_endpoints
-from conformance.xds_config.config import XdsConfig, one_cluster
-from conformance.xds_config.endpoints import Endpoint, Locality
-from conformance.xds_config.policies import RingHash
-from conformance.xds_config.routes import Route
-from fake_control_plane import Kind, Push
-from fake_control_plane import Request as Discovery
+from fake_control_plane import Kind
 from test_servers import BackendEndpoint
 
 TRIES: Final = 20_000
@@ -75,11 +64,7 @@ class Driver:
         self._endpoints: Sequence[BackendEndpoint] = ()
         self._addresses: tuple[str, ...] = ()
         self._walks = Walks(client, ())
-        self._configuration = course.initial
-        self._pushed: dict[tuple[Kind, str], object] = {}
-        self._is_down = False
-        self._is_withheld = False
-        self._had_outage = False
+        self._plane = CourseControlPlane(world, self._story, course.initial)
         self._watch: StateWatch | None = None
         self._step = 0
         self._texts: dict[tuple[Configuration, Value], str] = {}
@@ -111,8 +96,9 @@ class Driver:
     async def _begin(self) -> None:
         self._endpoints = await self._world.endpoints(self._course.members)
         self._addresses = tuple(endpoint.address for endpoint in self._endpoints)
+        self._plane.addresses = self._addresses
         self._walks = Walks(self._client, self._addresses)
-        await self._publish(self._course.initial, wait=False)
+        await self._plane.publish(self._course.initial)
         if self._client.reports_states:
             self._watch = await self._world.states.watch()
 
@@ -128,7 +114,9 @@ class Driver:
     async def _take(self, step: Step) -> None:  # noqa: C901, PLR0912 - a case for each kind
         match step:
             case courses.Serve(configuration=configuration, at_once=at_once):
-                await self._publish(configuration, wait=not at_once)
+                await self._plane.publish(configuration)
+                if not at_once:
+                    await self._plane.hear_answers()
             case courses.Gate(member=member, mode=mode):
                 await self._endpoints[member].set_mode(MODES[mode])
             case courses.Kill(member=member):
@@ -145,107 +133,21 @@ class Driver:
             case courses.CloseStreams():
                 await self._cancel_streams()
             case courses.EndAds():
-                self._had_outage = True
-                self._world.plane.script.end_streams(StatusCode.UNAVAILABLE)
+                self._plane.end_streams()
             case courses.LoseControlPlane():
-                await self._lose()
+                await self._plane.stop()
             case courses.RestoreControlPlane():
-                await self._restore()
+                await self._plane.resume()
             case courses.Refuse(kind=kind):
-                await self._refuse(Kind[kind])
+                # Without an accepted resource the client would have to do without the valid one.
+                if self._observed().versions[-1].acked is not None:
+                    await self._plane.refuse(Kind[kind])
             case courses.Withhold():
-                self._is_withheld = True
-                self._world.plane.script.hold()
+                self._plane.withhold()
             case courses.Release():
-                self._release()
+                self._plane.release()
             case courses.Settle(values=values):
                 await self._settle(values)
-
-    # The control plane.
-
-    def _served(self, configuration: Configuration) -> XdsConfig:
-        listed: dict[int, list[Endpoint]] = {}
-        for each in configuration.endpoints:
-            endpoint = Endpoint(self._addresses[each.member], each.weight, health=each.health)
-            listed.setdefault(each.locality, []).append(endpoint)
-        return one_cluster(
-            [
-                Locality(tuple(endpoints), name_of(number), configuration.weight_of(number))
-                for number, endpoints in listed.items()
-            ],
-            policy=RingHash(configuration.minimum, configuration.maximum),
-            routes=(Route(courses.HASHING[configuration.hashing]),),
-        )
-
-    async def _publish(self, configuration: Configuration, *, wait: bool) -> None:
-        """Send what differs from what is served."""
-        known = self._served(configuration).resources_by_name()
-        changed = {what: each for what, each in known.items() if each != self._pushed.get(what)}
-        sent = self._world.now
-        push = await self._world.plane.set(*changed.values()) if changed else None
-        self._pushed |= changed
-        self._configuration = configuration
-        self._story.published.append(Published(configuration, sent, push))
-        if wait:
-            await self._hear_answers()
-
-    @property
-    def _is_reachable(self) -> bool:
-        """Return whether the client can get what was sent last, and knows the control plane."""
-        if self._is_down or self._is_withheld:
-            return False
-        events = self._world.plane.transcript.events
-        return any(isinstance(event, Discovery) for event in events)
-
-    async def _hear_answers(self) -> None:
-        """Wait until the client has answered what was sent last.
-
-        Raises:
-            NoAckOrNack: it did not in time.
-        """
-        push = self._story.published[-1].push
-        if push is None or not self._is_reachable:
-            return
-        for kind in push.versions:
-            await self._hear_answer(push, kind)
-
-    async def _hear_answer(self, push: Push, kind: Kind) -> None:
-        deadline = timing.AFTER_OUTAGE if self._had_outage else timing.ANSWER
-        await self._world.control.answer(push, kind, deadline=deadline)
-
-    async def _refuse(self, kind: Kind) -> None:
-        """Send an invalid resource in the place of one that the client has accepted."""
-        if self._observed().versions[-1].acked is None:
-            return  # the client would have to do without the valid one
-        cluster = self._served(self._configuration).get_cluster()
-        if kind is Kind.CLUSTER:
-            resource, name = rejected_cluster(cluster), cluster.name
-        elif self._configuration.endpoints:
-            resource, name = rejected_endpoints(cluster), cluster.name
-        else:
-            return  # without a locality the resource is valid
-        self._pushed.pop((kind, name), None)
-        push = await self._world.plane.set(resource)
-        self._story.invalid.add((kind.name, push.versions[kind]))
-        if self._is_reachable:
-            await self._hear_answer(push, kind)
-
-    async def _lose(self) -> None:
-        if not self._is_down:
-            self._is_down = self._had_outage = True
-            self._story.outages.append(Outage(began=self._world.now))
-            await self._world.plane.stop()
-
-    async def _restore(self) -> None:
-        if self._is_down:
-            self._is_down = False
-            await self._world.plane.resume()
-            last = self._story.outages[-1]
-            self._story.outages[-1] = msgspec.structs.replace(last, ended=self._world.now)
-
-    def _release(self) -> None:
-        self._is_withheld = False
-        self._world.plane.script.release()
 
     # Requests.
 
@@ -257,7 +159,9 @@ class Driver:
         wait_for_ready: bool = False,
         stays: bool = False,
     ) -> Started:
-        headers = [headers_for(self._configuration.hashing, self._text(each)) for each in values]
+        headers = [
+            headers_for(self._plane.configuration.hashing, self._text(each)) for each in values
+        ]
         at = self._world.now
         pending = await self._world.start(
             headers,
@@ -282,16 +186,16 @@ class Driver:
 
     def _text(self, value: Value) -> str:
         """Return a header value that meets the endpoints of a course's value first."""
-        known = self._texts.get((self._configuration, value))
+        known = self._texts.get((self._plane.configuration, value))
         if known is None:
-            known = self._texts[self._configuration, value] = self._found(value)
+            known = self._texts[self._plane.configuration, value] = self._found(value)
         return known
 
     def _found(self, value: Value) -> str:
         otherwise = value.text or "-".join(map(str, value.first))
-        usable = self._configuration.members
+        usable = self._plane.configuration.members
         first = [member for member in value.first if member in usable]
-        rings = self._walks.rings(self._configuration)
+        rings = self._walks.rings(self._plane.configuration)
         if not first or not rings:
             return otherwise
         order = [self._addresses[member] for member in first]
@@ -316,14 +220,14 @@ class Driver:
 
         The wait ends at a deadline; the judges decide what that means.
         """
-        if not self._has_settled and not (values and self._can_begin):
+        if not self._has_settled and not (values and self._plane.is_reachable):
             return
         began = self._world.now
-        await self._hear_answers()
+        await self._plane.hear_answers()
         limit = self._patience * timing.SETTLE
         limit += 0.0 if self._has_settled else timing.CALL
         limit += 2 * self._longest_backoff
-        limit += timing.AFTER_OUTAGE if self._had_outage else 0.0
+        limit += timing.AFTER_OUTAGE if self._plane.had_outage else 0.0
         rounds = 0
         while True:
             rounds += 1
@@ -333,7 +237,7 @@ class Driver:
                 break
             await self._wait_for_change()
         self._has_settled = True
-        self._had_outage = self._is_down
+        self._plane.settled()
         self._story.calms.append(msgspec.structs.replace(calm, expired=not is_calm))
 
     @property
@@ -341,11 +245,6 @@ class Driver:
         """The longest backoff that the client may be in."""
         failed = [endpoint.attempts for endpoint in self._endpoints]
         return most(max(map(len, failed), default=0), self._client.backoff)
-
-    @property
-    def _can_begin(self) -> bool:
-        """Return whether the client can get its first configuration."""
-        return not (self._is_down or self._is_withheld)
 
     async def _round(
         self, values: Sequence[Value], began: float, rounds: int, *, is_last: bool
@@ -390,12 +289,12 @@ class Driver:
 
     def _will_wait(self, evidence: Evidence, value: Value) -> bool:
         """Return whether a request of this hash will probably wait for a silent gate."""
-        rings = self._walks.rings(self._configuration)
-        if not rings or self._configuration.hashing in {"channel", "none"}:
+        rings = self._walks.rings(self._plane.configuration)
+        if not rings or self._plane.configuration.hashing in {"channel", "none"}:
             return any(
                 each.mode in {MODES["hold"], MODES["stall"]}
                 for number, each in enumerate(self._endpoints)
-                if number in self._configuration.members
+                if number in self._plane.configuration.members
             )
         walk = rings[0].preference(xxh64(self._text(value)))
         now = self._world.now
@@ -442,14 +341,12 @@ class Driver:
             await endpoint.set_mode(MODES["serve"])
             if was_stalled:
                 await endpoint.kill()
-        await self._restore()
-        if self._is_withheld:
-            self._release()
-        await self._publish(self._configuration, wait=False)
+        await self._plane.heal()
+        await self._plane.publish(self._plane.configuration)
         for started in self._story.started:
             if not started.stays:
                 await started.pending.over()
-        everywhere = [Value((member,)) for member in self._configuration.members]
+        everywhere = [Value((member,)) for member in self._plane.configuration.members]
         arbitrary = [Value(text=f"end {number}") for number in range(AT_THE_END)]
         await self._settle((*everywhere, *arbitrary), is_last=True)
 

@@ -7,7 +7,7 @@ from itertools import takewhile
 
 import msgspec
 
-from conformance.explore.courses import (
+from conformance.runner.explore.courses import (
     Call,
     Configuration,
     Course,

@@ -6,9 +6,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from conformance.explore.courses import Configuration, Listed
-from conformance.explore.picks import Walks
-from conformance.explore.record import (
+from conformance.runner.explore.courses import Configuration, Listed
+from conformance.runner.explore.picks import Walks
+from conformance.runner.explore.record import (
     Arrival,
     Calm,
     Connection,

@@ -1,0 +1,61 @@
+"""Read from a transcript what the client requested, and what it did not. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fake_control_plane import (
+    Event,
+    Kind,
+    Push,
+    Request,
+    Response,
+    Service,
+    StreamClosed,
+    StreamOpened,
+)
+
+
+def requests_none_of(push: Push, kind: Kind, events: Sequence[Event]) -> bool:
+    """Return whether an earlier stream is still open and has requested nothing that was pushed.
+
+    A client that has ended its stream does not count: it may have died of an earlier push.
+    """
+    before, since = events[: push.since], events[push.since :]
+    opened = {
+        event.stream
+        for event in before
+        if isinstance(event, StreamOpened) and event.service is Service.ADS
+    }
+    ended = {event.stream for event in events if isinstance(event, StreamClosed)}
+    version = push.versions[kind]
+    came = any(
+        isinstance(event, Response) and (event.kind, event.version) == (kind, version)
+        for event in since
+    )
+    return bool(opened - ended) and not came
+
+
+def outdated_requests(events: Sequence[Event]) -> frozenset[int]:
+    """Return the places of requests that carry no nonce, or an older one than those before them.
+
+    A nonce is as new as the last response that carried it on the stream. Responses that the client
+    has not answered do not count: they may have come after the request was sent.
+    """
+    sent: dict[tuple[int, Kind], list[str]] = {}
+    answered: dict[tuple[int, Kind], int] = {}
+    outdated = set[int]()
+    for at, event in enumerate(events):
+        if not isinstance(event, (Request, Response)) or event.kind is None:
+            continue
+        of_type = event.stream, event.kind
+        nonces = sent.setdefault(of_type, [])
+        if isinstance(event, Response):
+            nonces.append(event.nonce)
+            continue
+        newest = answered.get(of_type, -1)
+        place = max((i for i, nonce in enumerate(nonces) if nonce == event.nonce), default=-1)
+        if place < newest:
+            outdated.add(at)
+        answered[of_type] = max(place, newest)
+    return frozenset(outdated)
