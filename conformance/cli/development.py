@@ -114,7 +114,8 @@ def mutants(**options: Any) -> int:
     """Break the reference client; scenarios must notice.
 
     Each mutant is the reference client with one rule replaced. A mutant that no scenario of its
-    clause notices has survived, and the command exits with 1.
+    clause notices runs nine more times. If it passes one of these too, it has survived, and the
+    command exits with 1.
     """
     with forked() as worker:
         from conformance.cli.run_mutants import MutantOptions, run_mutants  # noqa: PLC0415

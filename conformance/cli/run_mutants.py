@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -15,7 +15,6 @@ from client_under_test import Prepared, find, prepare
 from client_under_test.reference.editions.behavior import MUTANT_VARIABLE
 from conformance.cli.error_report import TROUBLE, forget, in_a_line
 from conformance.cli.failures import Failure, require_machine
-from conformance.judging.declaration import Declaration
 from conformance.judging.evidence import Record
 from conformance.mutation.results import (
     DeclaredMutant,
@@ -23,6 +22,7 @@ from conformance.mutation.results import (
     declared_mutants,
     fully_tried,
     matrix,
+    to_repeat,
 )
 from conformance.reporting.live import Live
 from conformance.reporting.report import Exit
@@ -71,34 +71,40 @@ def run_mutants(options: MutantOptions, catalogue: Catalogue, screen: Console) -
     }
     out = options.out.absolute() / "mutants"
     forget(out / TROUBLE)
-    settings = Settings(
-        subjects=tuple(
+
+    def ran_once(mutants: Sequence[DeclaredMutant], title: str) -> Ran:
+        subjects = tuple(
             subject_for(
                 reference[mutant.edition],
                 mutant=mutant.id,
                 clause=mutant.clause,
                 environment={MUTANT_VARIABLE: mutant.place},
             )
-            for mutant in chosen
-        ),
-        seed=random.SystemRandom().getrandbits(32),
-        out=str(out),
-    )
-    with Live(screen, f"{len(chosen)} mutants", quiet=True) as progress:
-        ran = run(
-            settings,
-            jobs=options.jobs,
-            worker=options.worker,
-            progress=progress,
-            interrupted=lambda _: None,
+            for mutant in mutants
         )
-    made = _matrix(chosen, ran, there, catalogue)
-    _show(
-        screen, made, chosen, ran, [in_a_line(trouble, out / TROUBLE) for trouble in ran.troubles]
-    )
+        with Live(screen, title, quiet=True) as progress:
+            return run(
+                Settings(
+                    subjects=subjects, seed=random.SystemRandom().getrandbits(32), out=str(out)
+                ),
+                jobs=options.jobs,
+                worker=options.worker,
+                progress=progress,
+                interrupted=lambda _: None,
+            )
+
+    runs = [ran_once(chosen, f"{len(chosen)} mutants")]
+    while (once := to_repeat(chosen, list(map(_by_mutant, runs)), catalogue)) and not runs[
+        -1
+    ].troubles:
+        runs.append(ran_once(once, f"{len(once)} mutants that passed once"))
+    made = matrix(chosen, list(map(_by_mutant, runs)), there, catalogue)
+    troubles = [trouble for ran in runs for trouble in ran.troubles]
+    seconds = sum(ran.wall_seconds for ran in runs)
+    _show(screen, made, chosen, seconds, [in_a_line(each, out / TROUBLE) for each in troubles])
     if options.json_path:
         files.write_json(options.json_path, made)
-    if ran.troubles:
+    if troubles:
         return Exit.SUITE_TROUBLE
     survived = any(mutant.verdict == "survived" for mutant in made.mutants)
     return Exit.DEVIATES if survived or made.without_mutant or made.idle else Exit.CONFORMS
@@ -121,17 +127,19 @@ def _check(
             raise Failure(f"there is no mutant {name}: run without --mutant to see all")
 
 
-def _matrix(
-    chosen: list[DeclaredMutant], ran: Ran, there: Mapping[str, Declaration], catalogue: Catalogue
-) -> Matrix:
+def _by_mutant(ran: Ran) -> Mapping[str, list[Record]]:
     records: dict[str, list[Record]] = defaultdict(list)
     for record in ran.records:
         records[record.mutant].append(record)
-    return matrix(chosen, records, there, catalogue)
+    return records
 
 
 def _show(
-    screen: Console, made: Matrix, chosen: list[DeclaredMutant], ran: Ran, troubles: Iterable[str]
+    screen: Console,
+    made: Matrix,
+    chosen: list[DeclaredMutant],
+    seconds: float,
+    troubles: Iterable[str],
 ) -> None:
     words = {mutant.id: mutant.broken for mutant in chosen}
     # Survivors come last, next to the total, so that the end of a log shows them.
@@ -139,7 +147,8 @@ def _show(
         colour = {"killed": "green", "untried": "yellow", "survived": "red"}[mutant.verdict]
         by = f"; fails in {escape(', '.join(mutant.by))}" if mutant.by else ""
         also = f"; also failed: {', '.join(mutant.also_failed)}" if mutant.also_failed else ""
-        what = f"{mutant.clause:13}  {mutant.id}: {escape(words[mutant.id])}{by}{also}"
+        passed = f"; passed {mutant.passed} of {mutant.runs} runs" if mutant.passed else ""
+        what = f"{mutant.clause:13}  {mutant.id}: {escape(words[mutant.id])}{passed}{by}{also}"
         screen.print(
             f"[{colour}]{mutant.verdict:8}[/]  {what}",
             highlight=False,
@@ -161,6 +170,6 @@ def _show(
     )
     rest = f"; this machine let {untried} of them not be tried" if untried else ""
     screen.print(
-        f"{killed} of {len(made.mutants)} mutants killed in {ran.wall_seconds:.1f} s{rest}",
+        f"{killed} of {len(made.mutants)} mutants killed in {seconds:.1f} s{rest}",
         highlight=False,
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -26,6 +26,11 @@ from conformance.spec.catalogue import Catalogue
 
 MUTANTS = "conformance.mutation.mutants"
 """The package of all mutants: a package for each topic, a module for each file of rows."""
+
+SURVIVOR_RUNS = 10
+"""Runs of a mutant that passed the first. A mutant that passes once in 1,000 runs then turns one of
+100,000 results red, one that passes once in ten still every sixteenth, and one that passes half of
+its runs every second."""
 
 DEATHS = {Reason.CRASHED, Reason.EXITED, Reason.FLOODED}
 
@@ -65,6 +70,11 @@ class MutantResult(msgspec.Struct, frozen=True, kw_only=True):
     """Other clauses that failed in the scenarios that ran."""
     trouble: str = ""
     """Why the mutant has no verdict or could not run; empty otherwise."""
+    runs: int = 1
+    """How many times it ran: several if it passed the first time."""
+    passed: int = 0
+    """How many of these runs it passed. A killed mutant passes at most one of `SURVIVOR_RUNS`:
+    scenarios that draw values miss one by chance now and then."""
 
 
 class Matrix(msgspec.Struct, frozen=True, kw_only=True):
@@ -179,9 +189,38 @@ def fully_tried(
     return found
 
 
+Records = Mapping[str, Iterable[Record]]
+"""What one run left of the mutants in it, by their ids."""
+
+
+def to_repeat(
+    mutants: Sequence[DeclaredMutant], ran: Sequence[Records], catalogue: Catalogue
+) -> list[DeclaredMutant]:
+    """Return the mutants that have passed once, of fewer runs than `SURVIVOR_RUNS`."""
+    results = (_settled(mutant, ran, catalogue) for mutant in mutants)
+    return [
+        mutant
+        for mutant, result in zip(mutants, results, strict=True)
+        if result.passed == 1 and result.runs < SURVIVOR_RUNS
+    ]
+
+
+def _settled(mutant: DeclaredMutant, ran: Sequence[Records], catalogue: Catalogue) -> MutantResult:
+    """Return the result of a mutant over all its runs: it survives if it passes two of them."""
+    first, *more = ran
+    runs = [
+        result_of(mutant, records, catalogue)
+        for records in (first.get(mutant.id, ()), *(r[mutant.id] for r in more if mutant.id in r))
+    ]
+    passed = sum(run.verdict == "survived" for run in runs)
+    killed = [run for run in runs if run.verdict == "killed"]
+    shown = killed[0] if killed and passed == 1 else runs[0]
+    return msgspec.structs.replace(shown, runs=len(runs), passed=passed)
+
+
 def matrix(
     mutants: Iterable[DeclaredMutant],
-    records: Mapping[str, Iterable[Record]],
+    ran: Sequence[Records],
     scenarios: Mapping[str, Declaration],
     catalogue: Catalogue,
 ) -> Matrix:
@@ -189,17 +228,17 @@ def matrix(
 
     Args:
         mutants: the mutants that ran.
-        records: by the mutant's id, the records of its scenarios.
+        ran: the run of all of them, then those of the ones that were repeated.
         scenarios: the scenarios that could have run.
         catalogue: the clauses.
     """
-    results = tuple(result_of(mutant, records.get(mutant.id, ()), catalogue) for mutant in mutants)
+    results = tuple(_settled(mutant, ran, catalogue) for mutant in mutants)
     broken = {result.clause for result in results}
     decided = {clause for scenario in scenarios.values() for clause in scenario.clauses}
     busy = {_table(scenario) for result in results for scenario in result.by}
     busy |= {
         _table(record.scenario)
-        for each in records.values()
+        for each in ran[0].values()
         for record in each
         if _was_kept_out(record)
     }

@@ -34,6 +34,10 @@ ENOUGH_TO_SPREAD = 60
 """Calls with random hashes that meet every one of four equal endpoints: `Everywhere` checks it, and
 58 are the fewest that it takes for sure."""
 
+ENOUGH_TO_WEIGH = 240
+"""Calls with random hashes over four equal endpoints that show that every second one, about, has
+the same hash: `RandomOverRing` misses it with a chance below 1e-7 (60 calls: 0.2)."""
+
 TURNS, ROUNDS = 10, 4
 """Endpoints that get the same number of calls by lot, instead of in turn, with a chance of
 40! / (4!^10 x 10^40), about 1e-6."""

@@ -16,7 +16,13 @@ from conformance.judging.expectations import (
 )
 from conformance.scenarios.helpers.ring_order import LARGE, RingOrder, ring_order
 from conformance.spec.oracles.picker import State
-from conformance.world import ENOUGH_TO_DIFFER, ENOUGH_TO_SPREAD, PLAIN_ENDPOINTS, World
+from conformance.world import (
+    ENOUGH_TO_DIFFER,
+    ENOUGH_TO_SPREAD,
+    ENOUGH_TO_WEIGH,
+    PLAIN_ENDPOINTS,
+    World,
+)
 from conformance.xds_config.config import one_cluster, weighted_locality
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import TypedRingHash
@@ -133,7 +139,7 @@ async def test_without_a_value(world: World, clause: str, headers: dict[str, str
     order = await ring_order(world, PLAIN_ENDPOINTS, ring=BY_HEADER)
     await world.require_served([{HEADER: value} for value in world.values.some(ENOUGH_TO_MEET)])
     sessions = [dict(order.beginning_with(endpoint)) for endpoint in (order[0], order[1])]
-    calls = await world.call([headers | session for session in sessions * (ENOUGH_TO_SPREAD // 2)])
+    calls = await world.call([headers | session for session in sessions * (ENOUGH_TO_WEIGH // 2)])
     by_route = order.served.with_policy(TypedRingHash(minimum=LARGE.minimum))
     if clause == "A76-REQ-03":
         await world.check(clause, calls, order.served.random_over_ring())

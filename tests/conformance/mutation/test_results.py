@@ -13,9 +13,11 @@ from conformance.mutation import results
 from conformance.mutation.results import (
     MUTANTS,
     DeclaredMutant,
+    MutantResult,
     declared_mutants,
     fully_tried,
     matrix,
+    to_repeat,
 )
 from conformance.spec.catalogue.loader import load
 
@@ -86,12 +88,18 @@ def test_one_row_of_a_table_proves_the_others(
     monkeypatch.setattr(
         results,
         "result_of",
-        lambda declared_mutant, *_: SimpleNamespace(clause=declared_mutant.clause, by=(killing,)),
+        lambda declared_mutant, *_: MutantResult(
+            id=declared_mutant.id,
+            clause=declared_mutant.clause,
+            verdict="killed",
+            by=(killing,),
+            also_failed=(),
+        ),
     )
     scenarios = dict.fromkeys(
         ("of.one", "of.two[a]", "of.two[b]"), Declaration(clauses=("A42-X-01",))
     )
-    assert matrix([FIRST], {}, scenarios, load()).idle == idle
+    assert matrix([FIRST], [{}], scenarios, load()).idle == idle
 
 
 KEPT_OUT = Decision(
@@ -125,6 +133,53 @@ def test_a_mutant_that_this_machine_lets_no_scenario_try_is_untried(
             for scenario, decision in zip(SCENARIOS, decided, strict=False)
         ]
     }
-    made = matrix([FIRST], records, SCENARIOS, catalogue)
+    made = matrix([FIRST], [records], SCENARIOS, catalogue)
     assert (made.mutants[0].verdict, made.mutants[0].trouble) == (verdict, trouble)
     assert made.idle == idle
+
+
+KILLED = Decision(clause="A42-X-01", verdict=Verdict.FAIL, reason=Reason.DEVIATES)
+
+
+@pytest.mark.parametrize(
+    ("first", "more", "verdict", "repeats"),
+    [
+        (KILLED, [], "killed", False),
+        (PASSED, [], "survived", True),
+        (PASSED, [KILLED], "killed", True),
+        (PASSED, [KILLED] * 8, "killed", True),
+        (PASSED, [KILLED] * 9, "killed", False),
+        (PASSED, [PASSED], "survived", False),
+        (PASSED, [KILLED] * 8 + [PASSED], "survived", False),
+        (KEPT_OUT, [], "untried", False),
+    ],
+)
+def test_a_mutant_survives_if_it_passes_two_of_ten_runs(
+    monkeypatch: pytest.MonkeyPatch,
+    first: Decision,
+    more: list[Decision],
+    verdict: str,
+    repeats: bool,  # noqa: FBT001
+) -> None:
+    monkeypatch.setattr(results, "once_each", lambda records, _: records)
+    monkeypatch.setattr(results, "leaves_a_choice", lambda _: False)
+    catalogue: Any = {"A42-X-01": None, "A42-X-02": None, "A42-X-03": None}
+    ran: Any = [
+        {FIRST.id: [SimpleNamespace(scenario="of.one", decisions=(decision,))]}
+        for decision in (first, *more)
+    ]
+    assert to_repeat([FIRST], ran, catalogue) == ([FIRST] if repeats else [])
+    (made,) = matrix([FIRST], ran, SCENARIOS, catalogue).mutants
+    assert (made.verdict, made.runs) == (verdict, 1 + len(more))
+    assert made.by == (("of.one",) if verdict == "killed" else ())
+
+
+def test_a_mutant_that_is_not_repeated_keeps_its_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(results, "once_each", lambda records, _: records)
+    monkeypatch.setattr(results, "leaves_a_choice", lambda _: False)
+    catalogue: Any = {"A42-X-01": None, "A42-X-02": None, "A42-X-03": None}
+    passed: Any = [SimpleNamespace(scenario="of.one", decisions=(PASSED,))]
+    killed: Any = [SimpleNamespace(scenario="of.one", decisions=(KILLED,))]
+    ran: Any = [{FIRST.id: passed, SECOND.id: killed}, {FIRST.id: killed}]
+    made = matrix([FIRST, SECOND], ran, SCENARIOS, catalogue).mutants
+    assert [(each.runs, each.passed) for each in made] == [(2, 1), (1, 0)]
