@@ -21,7 +21,7 @@ from conformance import timing
 from conformance.cli import base_cache
 from conformance.cli.base_cache import KeptBase
 from conformance.cli.failures import Failure, client_trouble, require_machine
-from conformance.cli.invocation import conditions, running_options, suite_variables
+from conformance.cli.invocation import conditions, pasteable, running_options, suite_variables
 from conformance.cli.lookup import found_client, from_source
 from conformance.cli.option_values import absolute
 from conformance.cli.repetition import Repetition
@@ -128,7 +128,8 @@ def gate(
     if wish.markdown:
         text: Iterable[str] = page
     else:
-        text = gate_texts.lines(compared, after, catalogue, after.repeat, verbose=options.verbose)
+        repeat = pasteable(after.repeat)
+        text = gate_texts.lines(compared, after, catalogue, repeat, verbose=options.verbose)
     for line in text:
         echo(line)
     return compared.exit
@@ -308,8 +309,10 @@ class Both:
     ) -> tuple[Gate, Run] | Exit:
         """Run what has to be run, and compare; or return the code of what kept it from that."""
         made = self._session.prepare(head)
+        if made is None:  # then the base is not worth its build
+            return self._why_not()
         on_base = self._session.prepare(base.client) if base.client else None
-        if made is None or (base.client and on_base is None):
+        if base.client and on_base is None:
             return self._why_not()
         if base.note:
             say(self._screen, f"note: {base.note}")
@@ -354,8 +357,7 @@ class Both:
         return found, after
 
     def _why_not(self) -> Exit:
-        for skipped in self._session.made.not_run:
-            say(self._screen, f"{skipped.client}: {skipped.words}")
+        """Return the code of a side that could not run, which the session has reported."""
         return report.code_of(self._session.made, strict=False)
 
     def _run(self, client: Prepared, names: Collection[str] = ()) -> Run | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -14,11 +15,58 @@ from client_under_test import Prepared
 from conformance.runner.settings import LEAST
 from conformance.runner.user_input import withheld
 
+CHECKOUT = "./xdspec"
+"""The command in the folder of a checkout, as reports write it."""
+
+INSTALLED = "xdspec"
+"""The command of an installed package, as reports write it."""
+
+
+def portable_program() -> str:
+    """Return the command for a report, which may be read on another machine."""
+    return CHECKOUT if _checkout() else INSTALLED
+
 
 def program() -> str:
-    """Return what the user types to start this command."""
-    from_checkout = Path(sys.argv[0]).parts[-2:] == ("conformance", "__main__.py")
-    return "./xdspec" if from_checkout else "xdspec"
+    """Return the command, quoted, as the user can paste it in the current folder."""
+    if folder := _checkout():
+        return shlex.quote(_path_from_here(folder / "xdspec"))
+    called = sys.argv[0]
+    is_script = Path(called).name == INSTALLED
+    if not is_script or ((which := shutil.which(INSTALLED)) and Path(which).samefile(called)):
+        return INSTALLED
+    return shlex.quote(called)
+
+
+def pasteable(command: str) -> str:
+    """Return a command of a report with the program as the user can paste it here."""
+    words = shlex.split(command)
+    at = next((number for number, word in enumerate(words) if not _is_variable(word)), 0)
+    if words[at : at + 1] not in ([CHECKOUT], [INSTALLED]):
+        return command
+    return " ".join([*map(shlex.quote, words[:at]), program(), shlex.join(words[at + 1 :])])
+
+
+def _checkout() -> Path | None:
+    """Return the checkout that this command runs from; None if the package is installed."""
+    started = Path(sys.argv[0])
+    from_checkout = started.parts[-2:] == ("conformance", "__main__.py")
+    return started.resolve().parents[1] if from_checkout else None
+
+
+def _path_from_here(file: Path) -> str:
+    """Return the shorter path of a file: from the current folder, or from the root."""
+    try:
+        relative = os.path.relpath(file)
+    except FileNotFoundError:  # the current folder is gone
+        return str(file)
+    if os.sep not in relative:
+        return f"./{relative}"  # without a folder, a shell would look for it in PATH
+    return min(relative, str(file), key=len)
+
+
+def _is_variable(word: str) -> bool:
+    return word.partition("=")[0] in LEAST
 
 
 class Judging(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +88,8 @@ def again(
 ) -> str:
     """Return the beginning of a command that runs one scenario of a run again, judged alike.
 
-    The values that ``--env`` gave are in no output: a terminal may be a CI's log.
+    The program is the portable one; `pasteable` makes the command one for the current folder. The
+    values that ``--env`` gave are in no output: a terminal may be a CI's log.
 
     Args:
         client: of the run.
@@ -50,7 +99,7 @@ def again(
         variables: the names of what `--env` gave the client.
         judging: how the run is judged.
     """
-    words = [program(), "run", client.argument]
+    words = [portable_program(), "run", client.argument]
     words += ["--source", str(client.client.source)] if client.client.source else []
     words += ["--commit", client.client.commit] if client.client.commit else []
     words += ["--seed", str(seed)]
@@ -89,7 +138,7 @@ def conditions(words: Iterable[str]) -> frozenset[str]:
     """Return the options and variables of a command that decide how its client runs."""
     left, found = iter(words), set()
     for word in left:
-        if word.partition("=")[0] in LEAST or word in {"--fast", "--isolated"}:
+        if _is_variable(word) or word in {"--fast", "--isolated"}:
             found.add(word)
         elif word in {"--env", "--wrap"}:
             found.add(shlex.join((word, next(left, ""))))

@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from conformance.cli.failures import Failure
+from conformance.cli.invocation import pasteable
 from conformance.reporting import console, junit, merging
 from conformance.reporting.report import (
     BadReport,
@@ -73,7 +74,7 @@ def _show(
     several = len(whole.runs) > 1
     said = [(run, said_of(run, strict=strict)) for run in whole.runs]
     for (run, codes), where in zip(said, issues, strict=True):
-        repeat = repeat_of(run, whole.provenance.seed)
+        repeat = pasteable(repeat_of(run, whole.provenance.seed))
         console.show(
             screen,
             run,

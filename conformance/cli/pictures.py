@@ -8,7 +8,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from conformance.cli.failures import Failure
+from conformance.cli.invocation import pasteable
 from conformance.judging import evidence
 from conformance.judging.evidence import BadEvidence
 from conformance.reporting.pages import template_loader as pages
@@ -55,6 +58,7 @@ def show(
     if trace:
         write(trace, traces.trace(drawn))
     if not (html or trace):
+        drawn = msgspec.structs.replace(drawn, told_repeat=pasteable(drawn.repeat))
         for text, style in terminal.lines(drawn, screen.width):
             say(screen, text, style)
 

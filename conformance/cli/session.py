@@ -28,6 +28,7 @@ from conformance import timing
 from conformance.cli.error_report import TROUBLE, forget, in_a_line
 from conformance.cli.failures import Failure, client_trouble
 from conformance.cli.interactive import InteractiveSession
+from conformance.cli.invocation import pasteable
 from conformance.cli.run_options import RunOptions
 from conformance.cli.sharding import Share, durations_of, share
 from conformance.judging import causes
@@ -340,7 +341,7 @@ class Session:
             made,
             self._catalogue,
             codes,
-            repeat=self._options.again(client),
+            repeat=pasteable(self._options.again(client)),
             issues=client.client.manifest.issues,
             is_release=bool(client.release),
             brief=self._several,

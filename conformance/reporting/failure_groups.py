@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -67,16 +67,16 @@ def groups(run: Run, catalogue: Catalogue) -> tuple[Group, ...]:
     found: dict[tuple[str, ...], list[FailedDecision]] = {}
     for place in _new_places(run):
         found.setdefault(_key(place.decision), []).append(place)
-    rank = _Rank(run, catalogue)
-    made = [
-        Group(
+    ranked = []
+    for places in found.values():
+        rank = _Rank(run, catalogue, places)
+        group = Group(
             gist=gist(places[0].decision.saw).partition(": …")[0],
             places=tuple(sorted(places, key=rank)),
             is_fatal=any(_is_fatal(place.decision, catalogue) for place in places),
         )
-        for places in found.values()
-    ]
-    return tuple(sorted(made, key=lambda group: _group_rank(group, rank)))
+        ranked.append((_group_rank(group, rank), group))
+    return tuple(group for _, group in sorted(ranked, key=lambda pair: pair[0]))
 
 
 def _new_places(run: Run) -> Iterator[FailedDecision]:
@@ -113,50 +113,71 @@ def _is_fatal(decision: Decision, catalogue: Catalogue) -> bool:
 
 
 class _Rank:
-    """Order failures of one group: the least is the most basic.
+    """Order the failures of a group: the first is the most likely cause of the others.
 
-    A clause is more basic than another, if it
+    Its clauses come in this order:
 
-    1. is a MUST, since a reader looks for what fails the run;
-    2. does not rest on another clause (`rests_on`);
-    3. fails by what the scenario compares, not on the way to it (a precondition);
-    4. fails in all scenarios that decide it: another cause would spare some;
-    5. fails in a scenario that serves one configuration, not a series of them;
-    6. shows a larger share of wrong observations: the scenario aims at what is broken;
-    7. fails in a scenario with a shorter description: fewer endpoints and fields;
-    8. comes first in its document.
+    1. a MUST before a SHOULD, since a reader looks for what fails the run;
+    2. a clause that depends on no other (`rests_on`);
+    3. a clause that fails by what the scenario compares, not on the way to it (a precondition);
+    4. a clause that fails in all scenarios that decide it: another cause would spare some;
+    5. a clause whose failure blocks others;
+    6. a clause that fails in a scenario that serves one configuration, not a series of them;
+    7. the larger share of wrong observations: the scenario aims at what is broken;
+    8. the clause that fails in the most scenarios of the group;
+    9. the one that comes first in its document.
+
+    The scenarios of each clause follow the rules 3, 6 and 7. Then a shorter description comes
+    first: fewer endpoints and fields.
     """
 
-    def __init__(self, run: Run, catalogue: Catalogue) -> None:
+    def __init__(self, run: Run, catalogue: Catalogue, places: Sequence[FailedDecision]) -> None:
         self._catalogue = catalogue
         self._order = {clause.id: number for number, clause in enumerate(catalogue)}
-        decided: dict[str, set[str]] = {}
-        failed: dict[str, set[str]] = {}
-        for scenario in run.scenarios:
-            for clause, verdict in scenario.clauses.items():
-                if verdict is not Verdict.SKIP:
-                    decided.setdefault(clause, set()).add(scenario.id)
-                if verdict in BAD:
-                    failed.setdefault(clause, set()).add(scenario.id)
-        self._spared = {
-            clause for clause, there in decided.items() if there - failed.get(clause, set())
-        }
+        self._spared = _spared(run)
+        self._blockers = {result.blocked_by for result in run.clauses.values()}
+        self._of_clause: dict[str, list[FailedDecision]] = {}
+        for place in places:
+            self._of_clause.setdefault(place.decision.clause, []).append(place)
 
     def __call__(self, place: FailedDecision) -> tuple[object, ...]:
-        scenario, decision = place
-        clause = self._catalogue[decision.clause]
-        share = 1.0 if decision.wrong is None else decision.wrong
+        return (*self._of(place.decision.clause), *self._in_its_clause(place))
+
+    def _of(self, name: str) -> tuple[object, ...]:
+        clause, places = self._catalogue[name], self._of_clause[name]
+        is_early, is_series, share, *_ = min(map(self._in_its_clause, places))
         return (
             clause.strength is not Strength.MUST,
             clause.rests_on is not None,
+            is_early,
+            name in self._spared,
+            name not in self._blockers,
+            is_series,
+            share,
+            -len({place.scenario.id for place in places}),
+            self._order[name],
+        )
+
+    @staticmethod
+    def _in_its_clause(place: FailedDecision) -> tuple[bool, bool, float, int, str]:
+        scenario, decision = place
+        return (
             not decision.wanted,
-            clause.id in self._spared,
             len(scenario.served) > 1,
-            -share,
+            -1.0 if decision.wrong is None else -decision.wrong,
             sum(map(len, scenario.served)),
-            self._order[clause.id],
             scenario.id,
         )
+
+
+def _spared(run: Run) -> set[str]:
+    """Return the clauses that pass, or leave a choice, in at least one scenario."""
+    return {
+        clause
+        for scenario in run.scenarios
+        for clause, verdict in scenario.clauses.items()
+        if verdict not in {*BAD, Verdict.SKIP}
+    }
 
 
 def _group_rank(group: Group, rank: _Rank) -> tuple[object, ...]:

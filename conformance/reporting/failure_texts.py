@@ -104,7 +104,8 @@ def _known_upstream(run: Run, group: Group, issues: str, ignored: Ignored | None
 def _next_steps(repeat: str, scenario: Scenario, *, compares: bool) -> Iterator[str]:
     """Say how to debug a failure, and how to compare a checkout with its base."""
     name = shlex.quote(scenario.id)
-    client = shlex.split(repeat.partition(" run ")[2] or "CLIENT")[0]
+    _, after = _split_at_run(repeat)
+    client = after[0] if after else "CLIENT"
     yield "To debug a failure, add --hold to its repeat command: servers and client stay up."
     served = f"{program_of(repeat)} serve {name} --with {shlex.quote(client)}"
     yield f"For a client in your own debugger: {served}"
@@ -115,8 +116,18 @@ def _next_steps(repeat: str, scenario: Scenario, *, compares: bool) -> Iterator[
 
 def program_of(repeat: str) -> str:
     """Return how the user calls this suite, by the command that runs a scenario again."""
-    before, found, _ = repeat.partition(" run ")
-    return before.rpartition(" ")[2] if found else "xdspec"
+    before, _ = _split_at_run(repeat)
+    return shlex.quote(before[-1]) if before else "xdspec"
+
+
+def _split_at_run(repeat: str) -> tuple[list[str], list[str]]:
+    """Return the words before and after ``run``; none if the text is no such command."""
+    try:
+        words = shlex.split(repeat)
+        at = words.index("run")
+    except ValueError:
+        return [], []
+    return words[:at], words[at + 1 :]
 
 
 def _ended_alike(run: Run, catalogue: Catalogue, group: Group, repeat: str) -> Iterator[str]:

@@ -287,9 +287,6 @@ def write_json(found: Gate, path: Path) -> None:
 
 
 SUITE = "xdspec gate"
-REST = "unchanged"
-"""The case for the clauses that do not differ, so that a suite without differences has one."""
-
 LEFT_OUT = "left out by --quick"
 """The case for the clauses that were selected, but not judged."""
 
@@ -320,11 +317,21 @@ def junit_tree(found: Gate, head: Run, catalogue: Catalogue, repeat: str) -> Ele
         if change in fatal:
             failure = SubElement(case, "failure", message=f"{change}", type=change.kind.value)
             failure.text = evidence.get(change.clause)
-    SubElement(suite, "testcase", classname=SUITE, name=REST)
+    SubElement(suite, "testcase", classname=SUITE, name=_rest(found, head))
     if found.left_out:
         case = SubElement(suite, "testcase", classname=SUITE, name=LEFT_OUT)
         SubElement(case, "skipped", message=", ".join(found.left_out))
     return finished(suite)
+
+
+def _rest(found: Gate, head: Run) -> str:
+    """Name the case of all that does not differ: a suite without differences has this case alone.
+
+    A scenario that shows no change counts as unchanged.
+    """
+    differ = {name for change in found.changes for name in change.scenarios}
+    same = sum(scenario.id not in differ for scenario in head.scenarios)
+    return f"{counted(same, 'scenario')} unchanged: {_unchanged(found)}"
 
 
 def _case_name(change: Change) -> str:

@@ -11,7 +11,16 @@ from conformance.reporting.rendering.phases import in_words
 from conformance.reporting.rendering.ring import RingPicture
 from conformance.reporting.rendering.scenario import Scene, Shown
 from conformance.reporting.rendering.shares import SharesPicture
-from conformance.reporting.rendering.timeline import Lane, Mark, Shape, Timeline, Tone
+from conformance.reporting.rendering.timeline import (
+    DEADLINES,
+    LATENESS,
+    SUITE,
+    Lane,
+    Mark,
+    Shape,
+    Timeline,
+    Tone,
+)
 from conformance.reporting.stdout import COLOURS
 
 Line = tuple[str, str]
@@ -44,6 +53,12 @@ LEGEND = {
     "┊": "folded",
 }
 """What each sign of the timeline means."""
+
+ROWS = {
+    DEADLINES: "the suite waited for an event that did not come before the deadline",
+    LATENESS: "the suite itself was late: a wait may have ended too early because of that",
+}
+"""What each row of the suite means."""
 
 
 def lines(scene: Scene, width: int) -> Iterator[Line]:
@@ -151,6 +166,10 @@ def timeline_lines(it: Timeline, width: int) -> Iterator[Line]:
     for words in it.left_out:
         yield f"  not drawn: {words}", "dim"
     yield "  ".join(f"{sign} {what}" for sign, what in LEGEND.items() if sign in used), "dim"
+    names = {lane.name for lane in it.lanes if lane.group == SUITE}
+    for name, meaning in ROWS.items():
+        if name in names:
+            yield f"{name}: {meaning}", "dim"
 
 
 def _shortened(name: str) -> str:

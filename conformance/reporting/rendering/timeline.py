@@ -101,6 +101,9 @@ PLANE, ENDPOINTS, CALLS, CHANNELS, SUITE = (
     "suite",
 )
 
+DEADLINES, LATENESS = "deadlines", "lateness"
+"""The rows of the suite."""
+
 KINDS = {"listener": "LDS", "route": "RDS", "cluster": "CDS", "endpoints": "EDS"}
 
 MOST_ENDPOINTS = 24
@@ -415,6 +418,6 @@ def _suite(folder: Folder, began: float) -> Iterator[Lane]:
             Mark(at=at, shape=Shape.NACK, tone=Tone.BAD, what=f"the scenario ended: {trouble.what}")
         )
     if waits:
-        yield Lane(group=SUITE, name="deadlines", marks=tuple(waits))
+        yield Lane(group=SUITE, name=DEADLINES, marks=tuple(waits))
     if late:
-        yield Lane(group=SUITE, name="lateness", marks=tuple(late))
+        yield Lane(group=SUITE, name=LATENESS, marks=tuple(late))

@@ -91,7 +91,7 @@ async def test_all_results_of_a_change_agree(xdspec: Any, library: Path) -> None
     ]
     failed = [case.find("failure") is not None for case in differ]
     assert failed == [change["is_fatal"] for change in by_clause.values()]
-    assert rest.get("name") == "unchanged"
+    assert rest.get("name") == "0 scenarios unchanged: nothing"
     assert (suite.get("tests"), suite.get("failures")) == ("3", "1")
     lines = bad.out.splitlines()
     rows = [line.split(" | ") for line in lines if line.startswith("| A")]
@@ -355,3 +355,25 @@ def test_bad_input(words: list[str], says: str) -> None:
     ended = CliRunner().invoke(main, words)
     assert ended.exit_code == 4, ended.output
     assert says in ended.output
+
+
+@pytest.mark.parametrize("side", ["change", "base"])
+async def test_a_build_that_fails_is_reported_once(xdspec: Any, library: Path, side: str) -> None:
+    ring = library / "ring"
+    for_base, for_change = ("up", None) if side == "change" else (None, "up")
+    _put(ring, for_base)
+    commit(library)
+    _put(ring, for_change)
+    ended = await xdspec.run("gate", COMPILED, "--source", str(library), "--base", "v1.7.0", *ONE)
+    assert ended.code == 6, ended.said
+    assert ended.said.count("could not be built") == 1
+    assert ended.said.count("building compiled@") <= 2, ended.said
+
+
+def _put(path: Path, text: str | None) -> None:
+    """Write a file of a library, or leave it out, which no build survives."""
+    if text is None:
+        path.unlink(missing_ok=True)
+        (path.parent / "without").write_text("a ring")
+    else:
+        path.write_text(text)

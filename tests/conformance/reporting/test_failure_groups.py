@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
 import pytest
 
 from conformance.judging.evidence import Record
@@ -99,19 +100,87 @@ def test_records_without_the_kind_of_expectation_are_grouped_by_its_words() -> N
         ),
         # The larger share of what is wrong.
         ([made.record("b", missed(SIZE, 2))], [made.record("a", missed(CONFIG))]),
-        # The shorter description.
+        # The clause that fails in more scenarios.
+        (
+            [made.record("b", missed(SIZE)), made.record("c", missed(SIZE))],
+            [made.record("a", missed(CONFIG))],
+        ),
+        # The earlier clause, however long its scenario is.
+        (
+            [made.record("b", missed(CONFIG), served=["a ring, and more"])],
+            [made.record("a", missed(SIZE), served=["a ring"])],
+        ),
+        # Of one clause, the scenario with the shorter description.
         (
             [made.record("b", missed(SIZE), served=["a ring"])],
-            [made.record("a", missed(CONFIG), served=["a ring, and more"])],
+            [made.record("a", missed(SIZE), served=["a ring, and more"])],
         ),
-        # The earlier clause.
-        ([made.record("b", missed(CONFIG))], [made.record("a", missed(SIZE))]),
     ],
 )
 def test_the_most_basic_clause(basic: list[Record], other: list[Record]) -> None:
     for several in (basic + other, other + basic):
         (group,) = found(*several)
         assert group.first.scenario.id == "b"
+
+
+LIMIT, BEYOND, ERRORS, ENDED, LOWERED, CHANNELS = (
+    f"A32-CB-{number:02}" for number in (1, 2, 11, 15, 16, 21)
+)
+
+
+def refused(clause: str) -> Decision:
+    return made.fails(clause, "UNAVAILABLE (1 stream)", wanted="1 stream to stay open")
+
+
+@pytest.mark.parametrize(
+    ("records", "order"),
+    [
+        pytest.param(
+            [
+                made.record("channels", refused(CHANNELS), served=["c"]),
+                made.record("ended", refused(ENDED), served=["five clusters, with 2 endpoints"]),
+                made.record("changed", refused(LOWERED), served=["before", "after"]),
+            ],
+            [ENDED, CHANNELS, LOWERED],
+            id="grpc-go counts requests that failed at the limit",
+        ),
+        pytest.param(
+            [
+                made.record("channels", refused(CHANNELS), served=["c"]),
+                made.record("limits", refused(LIMIT), served=["three clusters, with 2 endpoints"]),
+            ],
+            [LIMIT, CHANNELS],
+            id="grpc-go counts no requests",
+        ),
+        pytest.param(
+            [
+                made.record("ended", refused(ERRORS)),
+                made.record("limits", refused(LIMIT)),
+                made.record("shared", refused(ERRORS), refused(CHANNELS)),
+            ],
+            [ERRORS, LIMIT, CHANNELS],
+            id="the clause that fails in most scenarios",
+        ),
+    ],
+)
+def test_the_cause_comes_before_what_follows_from_it(
+    records: list[Record], order: list[str]
+) -> None:
+    for several in (records, [*reversed(records)]):
+        assert named(found(*several))[0] == tuple(order)
+
+
+def test_a_clause_that_blocks_others_comes_first() -> None:
+    run = made.run(
+        made.record("a", refused(LIMIT), Decision(clause=BEYOND, verdict=Verdict.PASS)),
+        made.record("b", refused(ERRORS)),
+    )
+    results = {
+        name: msgspec.structs.replace(result, blocked_by=ERRORS) if name == BEYOND else result
+        for name, result in run.clauses.items()
+    }
+    (group,) = groups(msgspec.structs.replace(run, clauses=results), made.CATALOGUE)
+    assert group.clauses == (ERRORS, LIMIT)
 
 
 def test_what_fails_the_run_comes_first_and_then_the_larger_group() -> None:

@@ -215,6 +215,7 @@ def test_the_next_steps_stand_once_behind_all_failures() -> None:
     [
         ("./xdspec run go --seed 7", "./xdspec"),
         ("XDSPEC_SOAK=3 xdspec run go", "xdspec"),
+        ("'../a run b/xdspec' run go", "'../a run b/xdspec'"),
         ("something else", "xdspec"),
     ],
 )

@@ -207,13 +207,13 @@ def test_every_difference_is_repeated_if_there_is_time() -> None:
     good = [replaced(PASS, clause=clause) for clause in (CLAUSE, OTHER, THIRD)]
     head = built(
         of("with-two", basic, like),
-        of("alone-but-longer", like),
+        of("without-one-and-longer", like),
         of("another", else_),
         of("another-longer", else_),
     )
     base = built(
         of("with-two", *good[:2]),
-        of("alone-but-longer", good[1]),
+        of("without-one-and-longer", good[1]),
         of("another", good[2]),
         of("another-longer", good[2]),
     )
@@ -414,6 +414,12 @@ def test_no_green_hides_what_was_left_out() -> None:
     (skipped,) = suite.iter("skipped")
     assert skipped.get("message") == named
     assert (suite.get("tests"), suite.get("skipped")) == ("2", "1")
+
+
+def test_junit_of_a_change_that_breaks_nothing_names_what_was_compared() -> None:
+    found = compared([PASS, seen("a")], [PASS, seen("a")])
+    (case,) = gate_texts.junit_tree(found, run(PASS, seen("a")), CATALOGUE, "").iter("testcase")
+    assert case.get("name") == "2 scenarios unchanged: 1 pass, 1 seen"
 
 
 def test_many_that_were_left_out_are_counted_by_grfc() -> None:

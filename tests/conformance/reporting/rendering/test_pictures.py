@@ -262,6 +262,23 @@ def test_a_terminal_shows_the_lanes() -> None:
     assert told[-1] == f"repeat    {command}"
 
 
+@pytest.mark.parametrize(
+    ("kinds", "rows"),
+    [((), []), (("late",), ["lateness"]), (("deadline", "late"), ["deadlines", "lateness"])],
+)
+def test_a_terminal_says_what_the_rows_of_the_suite_mean(
+    kinds: tuple[str, ...], rows: list[str]
+) -> None:
+    troubles = tuple(trouble for trouble in WHOLE.troubles if trouble.kind in kinds)
+    folder = Folder(record=record(), troubles=troubles)
+    decisions = evidence.decisions_of(folder.record, CATALOGUE)
+    told = [text for text, _ in terminal.lines(scene_of(folder, decisions, CATALOGUE), 100)]
+    named = [
+        text.partition(":")[0] for text in told if text.startswith(("deadlines:", "lateness:"))
+    ]
+    assert named == rows
+
+
 def test_a_trace_is_what_perfetto_reads() -> None:
     decisions = evidence.decisions_of(WHOLE.record, CATALOGUE)
     told = json.loads(trace.trace(scene_of(WHOLE, decisions, CATALOGUE)))
