@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from ci.documentation.markdown import cell, escaped, table
+from client_under_test.contract.messages import Capability
 from client_under_test.doctor.rules import SECTIONS, every_check
 from client_under_test.manifests import manifest
 from client_under_test.manifests.manifest import Knob, Manifest
@@ -157,6 +158,52 @@ def _uses(knob: str) -> Iterator[str]:
         yield "`xdspec explore`, to shorten its courses"
 
 
+CAPABILITIES: Mapping[str, tuple[str, str, str]] = {
+    "metadata": (
+        "sends metadata of its own with each call",
+        "minutes",
+        "scenarios whose requests differ",
+    ),
+    "wait_for_ready": (
+        "sets wait-for-ready for a call",
+        "minutes",
+        "requests that wait while endpoints fail",
+    ),
+    "channels": (
+        "has several channels at once",
+        "minutes",
+        "counters and streams that channels share",
+    ),
+    "cancel": (
+        "cancels calls, also those that wait for their turn",
+        "hours",
+        "ring_hash after a cancelled request",
+    ),
+    "kept_open": (
+        "keeps bidirectional streams open, up to 1,000 at once",
+        "hours",
+        "circuit breaking, LEAST_REQUEST",
+    ),
+    "watch": ("reports the channel's states", "hours", "the state that ring_hash reports"),
+    "connect": ("asks an idle channel to connect", "minutes", "nothing today"),
+    "custom_policy": ("registers a load-balancing policy", "day", "custom policies of A52"),
+    "bootstrap_per_channel": (
+        "gives each channel its own bootstrap",
+        "hours",
+        "nothing: runs are only slower",
+    ),
+}
+"""What a client with each capability does, how long an author works on it, and what is skipped."""
+
+
+def capabilities(_: Facts) -> str:
+    """Describe every capability, the cheapest first, with what it costs and what needs it."""
+    order = ("minutes", "hours", "day")
+    rows = [(f"`{name}`", *CAPABILITIES[name]) for name in typing.get_args(Capability)]
+    rows.sort(key=lambda row: order.index(row[2]))
+    return table(("capability", "the client", "work", "skipped without it"), rows)
+
+
 def doctor_rules(_: Facts) -> str:
     """List the rules of the doctor, with the section of the contract that has each."""
     rows = (
@@ -178,5 +225,6 @@ def doctor_rules(_: Facts) -> str:
 GENERATED: Mapping[str, Callable[[Facts], str]] = {
     "manifest-keys": manifest_keys,
     "knobs": knobs,
+    "capabilities": capabilities,
     "doctor-rules": doctor_rules,
 }

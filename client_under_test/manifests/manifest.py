@@ -105,9 +105,11 @@ class Build(_Table, frozen=True, kw_only=True):
     tools: tuple[Tool, ...] = ()
     """The programs that the build or the client needs."""
     sources: tuple[_Words, ...] | None = None
-    """The files and folders that the build reads outside of the client's folder, relative to it. If
-    there are none, write `[]`. Without the key, and unless the command writes the paths into
-    `{output}/inputs.txt`, one a line, the build runs each time."""
+    """The files and folders outside of the client's folder that the build reads, such as a checkout
+    of the library, relative to the client's folder. Write `[]` if there are none. The suite then
+    builds again only if one of them, the client's folder or a tool changes. Without this key it
+    builds for each command. A build can instead list what it read in `{output}/inputs.txt`, one
+    path a line."""
     environment: tuple[_Words, ...] = ()
     """The names of environment variables that change what is built."""
 

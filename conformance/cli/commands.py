@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import copy
-import io
 import math
 import os
 import random
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 import cloup
@@ -19,58 +17,20 @@ import msgspec
 
 from client_under_test import built_in
 from conformance.cli import reports
+from conformance.cli.command_group import Command
 from conformance.cli.development import doctor, mutants, new_client, test
-from conformance.cli.error_report import settle_output, tell
 from conformance.cli.failures import Failure
 from conformance.cli.lookup import catalogue, known_clause
 from conformance.cli.option_values import TIME_SCALE, WRAPPED_SCALE, two_files
 from conformance.cli.options import EXPLORE, GATE, HISTORY, RUN, SERVE, examples, with_options
-from conformance.reporting.report import Exit
-from conformance.reporting.stdout import OutputLost, Screen, echo, in_utf_8
-from conformance.runner.interruption import end_is_decided
+from conformance.reporting.stdout import Screen, echo
 from conformance.runner.settings import LEAST
-from conformance.runner.terminal_escape import block, short
+from conformance.runner.terminal_escape import block
 from conformance.runner.workers import forked
 from conformance.spec.catalogue import peer_coverage
 
 if TYPE_CHECKING:
     from conformance.cli.versions import Commits
-
-
-class Command(cloup.Group):
-    """The group of all commands; usage errors have this suite's exit code for bad input."""
-
-    def main(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Run, and exit with a code of ours."""
-        kwargs["standalone_mode"] = False
-        in_utf_8()
-        try:
-            sys.exit(self._said(lambda: super(Command, self).main(*args, **kwargs)))
-        finally:
-            end_is_decided()
-
-    def _said(self, do: Callable[[], Any]) -> int:
-        """Call `do`, print its error, and return the exit code; 1 is for clients only."""
-        try:
-            code = do()
-            sys.stdout.flush()
-        except click.ClickException as error:
-            words = io.StringIO()
-            error.show(words)
-            with suppress(OutputLost):
-                echo(short(words.getvalue()), nl=False, err=True)
-            return error.code if isinstance(error, Failure) else Exit.BAD_INPUT
-        except (click.Abort, KeyboardInterrupt):
-            return Exit.INTERRUPTED
-        except SystemExit:  # click exits with 1 if it cannot print the help
-            settle_output()
-            tell(OutputLost("standard output was closed"))
-            return Exit.SUITE_TROUBLE
-        except Exception as error:  # noqa: BLE001 - whatever it is
-            settle_output()
-            tell(error)
-            return Exit.SUITE_TROUBLE
-        return code if isinstance(code, int) else Exit.CONFORMS
 
 
 @cloup.group(

@@ -197,6 +197,7 @@ def explain_edition(edition: str, known: Catalogue) -> str:
 
 def edition_lines(known: Catalogue) -> Iterator[str]:
     """Return every edition: its date, its content, and the number of clauses that it words."""
+    yield f"{'edition':8}  {'text of':10}  {'words':13}  content"
     for edition in known.editions:
         count = len(known.worded_by(edition.id))
         clauses = f"{count} clause{'' if count == 1 else 's'}" if count else "no clause yet"

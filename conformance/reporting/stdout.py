@@ -19,6 +19,10 @@ class OutputLost(Exception):
     """The output cannot be written; the message is a sentence."""
 
 
+class OutputClosed(OutputLost):
+    """The reader of standard output has closed it, as ``head`` does when it has enough."""
+
+
 def echo(text: str, *, nl: bool = True, err: bool = False, commands: bool = False) -> None:
     """Print a text without colors.
 
@@ -51,7 +55,7 @@ class Screen(Console):
 
     def on_broken_pipe(self) -> NoReturn:
         """Say so, where rich would end the process as one that does not conform."""
-        raise OutputLost("standard output was closed")
+        raise OutputClosed("standard output was closed")
 
 
 def say(console: Console, text: str, style: str = "") -> None:
@@ -64,7 +68,7 @@ def _told(where: str) -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
-        raise OutputLost(f"{where} was closed") from None
+        raise OutputClosed(f"{where} was closed") from None
     except OSError as error:
         raise OutputLost(f"{where} cannot be written: {error.strerror}") from error
 

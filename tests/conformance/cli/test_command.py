@@ -264,7 +264,9 @@ def test_list_clients_and_clauses() -> None:
 
 
 def test_list_editions() -> None:
-    listed = {line.split()[0]: line for line in invoke("list", "editions").output.splitlines()}
+    heads, *lines = invoke("list", "editions").output.splitlines()
+    assert heads.split() == ["edition", "text", "of", "words", "content"]
+    listed = {line.split()[0]: line for line in lines}
     assert tuple(listed) == load().editions.ids
     dates = {edition: line.split()[1] for edition, line in listed.items()}
     assert (dates["A61-2023"], dates["A61"]) == ("2023-12-15", "2025-02-14")
