@@ -222,6 +222,8 @@ class Backend:
             metadata = context.invocation_metadata()
             left = context.time_remaining()
             row = ledger.began(host.endpoint, connection, path, metadata, left)
+            if request is None:
+                return ledger.ended(row, "CANCELLED", None)
             wishes = [str(value) for key, value in metadata if key == behavior.KEY]
             if wishes:
                 self._kept_open[row] = asyncio.get_running_loop().create_future()
@@ -240,7 +242,7 @@ class Backend:
                 status = context.code().name
                 raise
             else:
-                status = "OK"
+                status = "CANCELLED" if context.is_over else "OK"
                 return response
             finally:
                 self._kept_open.pop(row, None)

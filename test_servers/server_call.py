@@ -58,7 +58,8 @@ class Method:
 
     Args:
         handler: Gets the request (or an iterator of them) and the call, and returns a response;
-            one that streams writes its responses to the call and returns nothing.
+            one that streams writes its responses to the call and returns nothing. The request is
+            None if the RPC was cancelled before it came.
         decode: Makes a request of bytes.
         encode: Makes bytes of a response.
         requests: Whether it gets an iterator of requests.
@@ -162,13 +163,18 @@ class ServerCall:
         self._wake()
 
     def cancel(self) -> asyncio.Task[None] | None:
-        """Cancel the handler, and return its task if it has one that is not over."""
+        """Cancel the handler, and return its task if that is not over.
+
+        The handler starts in any case: an RPC whose reset comes with its headers was received.
+        """
+        if self._task is None and not self._is_over:
+            self._start(None)
         self._is_over = True
         if self._timer is not None:
             self._timer.cancel()
         if self._task is None or self._task.done():
             return None
-        self._task.cancel()
+        self._loop.call_soon(self._task.cancel)  # after its first step
         return self._task
 
     def _expire(self) -> None:
@@ -204,7 +210,7 @@ class ServerCall:
     async def _run(self, request: Any) -> None:
         try:
             response = await self.method.handler(request, self)
-            if not self.method.responses:
+            if not self.method.responses and not self._is_over:
                 await self.write(response)
         except grpc.aio.AbortError:
             pass

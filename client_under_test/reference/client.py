@@ -62,7 +62,7 @@ class Client:
         self._ledger = Ledger(conduct.rules)
         self._numbers = count()
         self._registered: dict[str, Callable[[registry.Fields], PolicyConfig]] = {}
-        self._xds: XdsClient | None = None
+        self._xds: list[XdsClient] = []
 
     def register_policy(self, name: str, parser: Callable[[registry.Fields], PolicyConfig]) -> None:
         """Add a policy to the registry (A52), by the parser of its config.
@@ -142,26 +142,28 @@ class Client:
         return resolve
 
     def _xds_client(self) -> XdsClient:
-        """Return the process's xDS client, made at the first use.
+        """Return the process's xDS client, made at the first use; or a new one for each channel.
 
         Raises:
             BadBootstrap, BadNode: the bootstrap configuration cannot be used.
         """
-        if self._xds is None:
-            self._xds = XdsClient(
+        rules = replace(self._conduct.xds, registered_policies=self._registered)
+        if not self._xds or not rules.channels_share_a_stream:
+            made = XdsClient(
                 bootstrap.from_environment(),
                 clock=self._clock,
                 backoff_delay=self._conduct.rules.backoff_delay,
-                rules=replace(self._conduct.xds, registered_policies=self._registered),
+                rules=rules,
                 ledger=self._ledger,
                 rng=self._rng,
             )
-        return self._xds
+            self._xds.append(made)
+        return self._xds[-1]
 
     def close(self) -> None:
         """Leave the control plane. Channels are closed before."""
-        if self._xds is not None:
-            self._xds.close()
+        for client in self._xds:
+            client.close()
 
 
 def _dns_resolve(

@@ -7,6 +7,7 @@ import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.events import PingAckReceived, ResponseReceived, TrailersReceived
@@ -15,6 +16,7 @@ from hyperframe.frame import GoAwayFrame, PingFrame, WindowUpdateFrame
 from test_servers import BackendEndpoint, Fleet
 
 UNARY = "/grpc.testing.TestService/UnaryCall"
+DUPLEX = "/grpc.testing.TestService/FullDuplexCall"
 
 
 class RawClient:
@@ -43,6 +45,15 @@ class RawClient:
         stream = self._http2.get_next_available_stream_id()
         self._http2.send_headers(stream, [*self.HEADERS, *metadata.items()])
         self._http2.send_data(stream, bytes(5), end_stream=True)
+        self.send(b"")
+
+    def request_and_reset(self, path: str, data: bytes) -> None:
+        stream = self._http2.get_next_available_stream_id()
+        headers = dict(self.HEADERS) | {":path": path}
+        self._http2.send_headers(stream, list(headers.items()))
+        if data:
+            self._http2.send_data(stream, data)
+        self._http2.reset_stream(stream)
         self.send(b"")
 
     async def _read(self) -> None:
@@ -99,6 +110,20 @@ async def test_calls_go_on_after_the_go_away_of_the_client(
         await client.ponged()
         fleet.end(0)
         assert await client.status() == "0"
+
+
+@pytest.mark.parametrize("path", [UNARY, DUPLEX])
+@pytest.mark.parametrize("data", [b"", bytes(5)], ids=["headers alone", "with a message"])
+async def test_a_reset_in_the_same_packet_leaves_a_received_rpc(
+    fleet: Fleet, endpoint: BackendEndpoint, path: str, data: bytes
+) -> None:
+    async with raw_client(endpoint) as client:
+        client.request_and_reset(path, data)
+        client.request({})
+        assert await client.status() == "0"
+    reset, other = fleet.ledger.rpcs
+    assert (reset.path, reset.status) == (path, "CANCELLED")
+    assert (other.path, other.status) == (UNARY, "OK")
 
 
 async def test_bytes_that_are_no_http2_end_the_connection(

@@ -104,6 +104,8 @@ class LoadStreamRules:
     """A27-LRS-17: clusters that come and go leave the stream as it is."""
     stream_outlives_updates: bool = True
     """A27-LRS-24: updates of Clusters leave the stream as it is."""
+    channels_share_a_stream: bool = True
+    """A27-LRS-19 (our choice): all channels of the process share the streams."""
     waits_to_be_asked: bool = True
     """A27-LRS-22 (our choice): a new stream forgets the server's requests on the last stream."""
     tells_endpoints: bool = False

@@ -19,6 +19,7 @@ from conformance.mutation.results import (
     matrix,
     to_repeat,
 )
+from conformance.runner.collection import scenarios
 from conformance.spec.catalogue.loader import load
 
 
@@ -49,6 +50,11 @@ def test_every_mutant_is_in_an_area_of_its_own_file() -> None:
         declared_mutant.module.rpartition("/")[2] == declared_mutant.id.partition(".")[0]
         for declared_mutant in declared_mutants()
     )
+
+
+def test_every_clause_that_a_scenario_decides_has_a_mutant() -> None:
+    decided = {clause for declared in scenarios().values() for clause in declared.clauses}
+    assert decided - {declared.clause for declared in declared_mutants()} == set()
 
 
 FIRST, SECOND, OTHER = mutant("1", "A42-X-01"), mutant("2", "A42-X-01"), mutant("3", "A42-X-02")

@@ -425,3 +425,11 @@ earlier_requests_lost = Mutant(
     rules={"counted_for": since_the_stream.counted},
     xds={"names_itself": since_the_stream.begun},
 )
+
+
+stream_of_each_channel = Mutant(
+    clause="A27-LRS-19",
+    broken="each channel has streams of its own",
+    xds={"channels_share_a_stream": False},
+    reports="one each",
+)
