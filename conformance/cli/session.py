@@ -48,6 +48,7 @@ from conformance.runner.calibration import calibrated, start_and_end
 from conformance.runner.files import can_be_replaced, scratch
 from conformance.runner.interruption import postponed
 from conformance.runner.jobs import room_for
+from conformance.runner.progress import nobody_knows
 from conformance.runner.run import Ran, run
 from conformance.runner.selection import Selection
 from conformance.runner.settings import Settings
@@ -232,7 +233,7 @@ class Session:
             Live(
                 self._screen,
                 client.name,
-                known=known,
+                known=nobody_knows if self._options.no_baseline else known,
                 quiet=quiet,
                 bar=not held,
                 verbose=self._options.verbose,

@@ -66,7 +66,7 @@ def groups(run: Run, catalogue: Catalogue) -> tuple[Group, ...]:
     """
     found: dict[tuple[str, ...], list[FailedDecision]] = {}
     for place in _new_places(run):
-        found.setdefault(_key(place.decision), []).append(place)
+        found.setdefault(_key(place.decision, run), []).append(place)
     ranked = []
     for places in found.values():
         rank = _Rank(run, catalogue, places)
@@ -86,11 +86,11 @@ def _new_places(run: Run) -> Iterator[FailedDecision]:
                 yield FailedDecision(scenario, finding)
 
 
-def _key(decision: Decision) -> tuple[str, ...]:
+def _key(decision: Decision, run: Run) -> tuple[str, ...]:
     """Return what a failure has in common with others of its group.
 
-    A failure that another edition explains is apart from one that nothing explains, since the
-    manifest may be what is wrong.
+    A clause that another edition explains in all its scenarios is apart from one that nothing
+    explains, since the manifest may be what is wrong.
     """
     reason = decision.reason or ""
     expectation = decision.expectation or gist(decision.wanted, asides=False)
@@ -99,8 +99,14 @@ def _key(decision: Decision) -> tuple[str, ...]:
     observed = decision.saw.removeprefix(f"{', '.join(decision.choices)}: ")
     if not decision.wanted:  # a precondition, which says both in one sentence
         observed = observed.partition(OBSERVED)[2] or observed
-    is_edition = reason if reason is Reason.EDITION else ""
+    is_edition = reason if fits_another_edition(decision, run) else ""
     return (decision.verdict, is_edition, expectation, gist(observed, asides=False))
+
+
+def fits_another_edition(decision: Decision, run: Run) -> bool:
+    """Return whether another edition explains a failure and all others of its clause."""
+    every = (decision, run.clauses[decision.clause])
+    return all(each.reason is Reason.EDITION for each in every)
 
 
 OBSERVED = ", saw "

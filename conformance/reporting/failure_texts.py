@@ -19,7 +19,13 @@ from conformance.judging.verdicts import (
     behavior_text,
 )
 from conformance.reporting.baseline import Entry
-from conformance.reporting.failure_groups import FailedDecision, Group, groups, listed
+from conformance.reporting.failure_groups import (
+    FailedDecision,
+    Group,
+    fits_another_edition,
+    groups,
+    listed,
+)
 from conformance.reporting.outcome import counted
 from conformance.reporting.report import Run, Scenario, is_fatal
 from conformance.runner.terminal_escape import block
@@ -110,7 +116,8 @@ def _next_steps(repeat: str, scenario: Scenario, *, compares: bool) -> Iterator[
     served = f"{program_of(repeat)} serve {name} --with {shlex.quote(client)}"
     yield f"For a client in your own debugger: {served}"
     if compares:
-        gate = f"{program_of(repeat)} gate {shlex.quote(client)} --source YOUR-CHECKOUT"
+        name_alone = re.sub(r"@[^+]*", "", client)  # a version names a release, not a checkout
+        gate = f"{program_of(repeat)} gate {shlex.quote(name_alone)} --source YOUR-CHECKOUT"
         yield f"Did your change cause it? {gate} --base origin/master --scenario {name}"
 
 
@@ -169,7 +176,8 @@ def _of_clause(
     """Describe a clause by its simplest scenario, and name its others."""
     scenario, first = places[0]
     clause, result = catalogue[first.clause], run.clauses[first.clause]
-    yield _heading(clause, first.verdict, first.reason)
+    is_edition = fits_another_edition(first, run) or first.reason is not Reason.EDITION
+    yield _heading(clause, first.verdict, first.reason if is_edition else Reason.DEVIATES)
     yield f"{_place(clause)} ({program_of(repeat)} explain {clause.id})"
     yield from wording_lines(clause)
     if clause.basis:
@@ -280,7 +288,8 @@ def _heading(clause: Clause, verdict: Verdict, reason: Reason | None) -> str:
 
 
 def _judged(edition: str, consistent: Collection[str]) -> str:
-    return f"  judged    by the wording of {edition}; {behavior_text(consistent)}"
+    behavior = behavior_text(consistent) if consistent else "the behavior fits no wording"
+    return f"  judged    by the wording of {edition}; {behavior}"
 
 
 def wording_lines(clause: Clause) -> Iterator[str]:

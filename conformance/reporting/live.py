@@ -174,7 +174,8 @@ class Live(Progress):
         spent = self._clock() - self._begun
         left = max(count - self._done, 0) * spent / self._done
         parts = [self._what, self._failures]
-        parts.append(f"about {_duration(left)} left" if left else f"in {_duration(spent)}")
+        ran = _duration(spent) if spent >= 1 else f"{spent:.1f} s"
+        parts.append(f"about {_duration(left)} left" if left else f"in {ran}")
         return ", ".join(filter(None, parts))
 
 

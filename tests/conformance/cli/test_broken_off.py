@@ -68,6 +68,17 @@ async def test_nobody_reads_what_a_run_says(started: Started) -> None:
     assert made["complete"] is False
 
 
+@pytest.mark.parametrize(
+    ("options", "count"), [((), ", 1 new failure, "), (("--no-baseline",), ", 1 failed, ")]
+)
+def test_progress_calls_a_failure_new_only_beside_a_baseline(
+    tmp_path: Path, options: tuple[str, ...], count: str
+) -> None:
+    code, said = invoke("run", CRASHER, *ONE, "--out", str(tmp_path), *options)
+    assert code == 1
+    assert f"scenarios run{count}" in said
+
+
 @pytest.mark.slow
 async def test_reports_that_cannot_be_written_any_more(started: Started, tmp_path: Path) -> None:
     folder = tmp_path / "reports"

@@ -135,9 +135,9 @@ def test_scenarios_that_run_again_are_counted_for_themselves() -> None:
         for record in (*failing(1), *passing(1)):
             live.finished(record)
     lines = said.getvalue().splitlines()
-    assert lines[9] == "   20/20  scenarios run, in 0 s"  # two failed in a shared process
+    assert lines[9] == "   20/20  scenarios run, in 0.0 s"  # two failed in a shared process
     assert lines[10] == "     1/2  fail (deviates)  bad.0  0.25 s"
-    assert lines[12] == "     2/2  scenarios run again, 1 failed, in 0 s"
+    assert lines[12] == "     2/2  scenarios run again, 1 failed, in 0.0 s"
 
 
 def test_a_failure_that_runs_again_is_counted_once() -> None:
@@ -150,7 +150,7 @@ def test_a_failure_that_runs_again_is_counted_once() -> None:
         again = msgspec.structs.replace(passing(1)[0], scenario="bad.1")
         for record in (*failing(1), again):
             live.finished(record)
-    assert said.getvalue().splitlines()[-1] == "     2/2  scenarios run again, 1 failed, in 0 s"
+    assert said.getvalue().splitlines()[-1] == "     2/2  scenarios run again, 1 failed, in 0.0 s"
 
 
 def test_of_many_failures_the_first_are_named() -> None:

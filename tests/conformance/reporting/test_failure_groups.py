@@ -65,6 +65,27 @@ def test_what_is_not_alike_is_apart(other: Decision) -> None:
     assert len(found(made.record("a", missed(MAPPED)), made.record("b", other))) == 2
 
 
+TWO_EDITIONS = "A42-PICK-15"
+
+
+def test_an_edition_explains_a_clause_only_if_it_explains_all_its_failures() -> None:
+    said = {"wanted": "open streams", "edition": "A42"}
+    like_another = made.fails(
+        TWO_EDITIONS,
+        "OPEN (3 streams)",
+        reason=Reason.EDITION,
+        editions_consistent=("A61",),
+        **said,
+    )
+    like_none = made.fails(TWO_EDITIONS, "OPEN (2 streams)", editions_consistent=(), **said)
+    run = made.run(made.record("a", like_another, like_none))
+    assert len(groups(run, made.CATALOGUE)) == 1
+    (text,) = made.texts(run)
+    assert text.strip().startswith(f"FAIL (deviates)  {TWO_EDITIONS}")
+    (text,) = made.texts(made.run(made.record("a", like_another)))
+    assert text.strip().startswith(f"FAIL (edition)  {TWO_EDITIONS}")
+
+
 def test_records_without_the_kind_of_expectation_are_grouped_by_its_words() -> None:
     old = {"expectation": "", "wrong": None}
     decision = missed(MAPPED)

@@ -210,6 +210,12 @@ def test_the_next_steps_stand_once_behind_all_failures() -> None:
     assert every[-1].endswith("./xdspec serve 'ring.a[1]' --with some")
 
 
+def test_a_release_is_compared_with_a_checkout_by_its_name_alone() -> None:
+    made = run(record("ring.a", fails()))
+    every = failures(made, CATALOGUE, "xdspec run go@1.85.0+key", "", is_release=True)
+    assert "? xdspec gate go+key --source YOUR-CHECKOUT --base origin/master " in [*every][-1]
+
+
 @pytest.mark.parametrize(
     ("repeat", "program"),
     [

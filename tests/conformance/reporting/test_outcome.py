@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 from xml.etree.ElementTree import tostring
 
@@ -101,11 +102,15 @@ PART = ShardReport(
         ),
         (
             msgspec.structs.replace(failing(), part=PART),
-            "no failures so far; xdspec merge judges the whole run",
+            "no failures in this shard; xdspec merge judges the whole run",
         ),
         (
             msgspec.structs.replace(failing(made.MUST, entries=(made.MUST,)), part=PART),
-            "no new failures in this shard (1 known); xdspec merge judges the whole run",
+            "no new failures (1 known) in this shard; xdspec merge judges the whole run",
+        ),
+        (
+            msgspec.structs.replace(failing(made.SHOULD), part=PART),
+            "no MUST failures (1 failed SHOULD) in this shard; xdspec merge judges the whole run",
         ),
     ],
 )
@@ -119,6 +124,29 @@ def test_a_run_without_one_clause_does_not_show_that_the_client_conforms() -> No
         clauses = {name: result for name, result in run.clauses.items() if name != left_out}
         part = msgspec.structs.replace(run, clauses=clauses)
         assert in_one_line(part, said_of(part)) == "no failures"
+
+
+@pytest.mark.parametrize(
+    "entries", [(), (made.MUST,), (made.MUST, made.SHOULD)], ids=["new", "one known", "known"]
+)
+def test_the_last_line_of_a_selection_has_the_order_of_a_whole_run(
+    entries: tuple[str, ...],
+) -> None:
+    """Clauses by verdict, then the scenarios, then the outcome; only the numbers differ."""
+    selection = failing(made.MUST, made.SHOULD, entries=entries)
+    line = last_line(selection)
+    assert re.sub(r"\d+", "N", line) == re.sub(r"\d+", "N", last_line(whole(selection)))
+    order = r"python \S+: \d+ clauses: \d+ pass, \d+ fail \(.*\); \d+ scenarios in \S+ s: .*\n"
+    assert re.fullmatch(order, line)
+    order = r"python \S+: \d+ clauses?: \d+ pass; \d+ scenarios? in \S+ s: "
+    assert re.fullmatch(rf"{order}no failures\n", last_line(failing()))
+    assert re.fullmatch(rf"{order}conforms\n", last_line(whole(failing())))
+
+
+def last_line(run: Run) -> str:
+    out = io.StringIO()
+    console.show_total(Console(file=out, width=300), run, said_of(run))
+    return out.getvalue()
 
 
 def test_a_failed_should_fails_a_strict_run() -> None:
