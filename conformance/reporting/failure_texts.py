@@ -13,6 +13,7 @@ from conformance.judging.ring_keys import CLAUSE
 from conformance.judging.verdicts import (
     BAD,
     NONE_KNOWN,
+    ClauseResult,
     Decision,
     Reason,
     Verdict,
@@ -31,6 +32,7 @@ from conformance.reporting.report import Run, Scenario, is_fatal
 from conformance.runner.terminal_escape import block
 from conformance.runner.user_input import WITHHELD
 from conformance.spec.catalogue import Catalogue, Clause, load
+from conformance.spec.catalogue.editions import ENVOY
 
 SHOWN = 8
 """Scenarios of a group that are named; the JSON report has all."""
@@ -179,10 +181,11 @@ def _of_clause(
     is_edition = fits_another_edition(first, run) or first.reason is not Reason.EDITION
     yield _heading(clause, first.verdict, first.reason if is_edition else Reason.DEVIATES)
     yield f"{_place(clause)} ({program_of(repeat)} explain {clause.id})"
-    yield from wording_lines(clause)
+    yield from wording_lines(clause, result)
     if clause.basis:
         yield f"  basis     {clause.basis}"
-    if len(clause.editions) > 1 and result.edition and result.editions_consistent is not None:
+    several = len(_editions_shown(clause, result)) > 1
+    if several and result.edition and result.editions_consistent is not None:
         yield _judged(result.edition, result.editions_consistent)
     if first.reason is Reason.STATED:
         fits = _fits_another(decision for _, decision in places)
@@ -292,16 +295,31 @@ def _judged(edition: str, consistent: Collection[str]) -> str:
     return f"  judged    by the wording of {edition}; {behavior}"
 
 
-def wording_lines(clause: Clause) -> Iterator[str]:
-    """Return the wordings of a clause, each as a line."""
-    yield from (f"  {label:8}  {text}" for label, text in labelled_wordings(clause))
+def wording_lines(clause: Clause, result: ClauseResult | None = None) -> Iterator[str]:
+    """Return the wordings of a clause, each as a line; `labelled_wordings` has the arguments."""
+    yield from (f"  {label:8}  {text}" for label, text in labelled_wordings(clause, result))
 
 
-def labelled_wordings(clause: Clause) -> Iterator[tuple[str, str]]:
-    """Return the wordings of a clause: with their editions, if there are several."""
-    for edition in clause.editions:
-        of = f"edition {edition}: " if len(clause.editions) > 1 else ""
+def labelled_wordings(
+    clause: Clause, result: ClauseResult | None = None
+) -> Iterator[tuple[str, str]]:
+    """Return the wordings of a clause: with their editions, if there are several.
+
+    Args:
+        clause: the clause.
+        result: of a client, if the wordings are for a reader of its failure.
+    """
+    shown = _editions_shown(clause, result)
+    for edition in shown:
+        of = f"edition {edition}: " if len(shown) > 1 else ""
         yield _label(clause), f"{of}{clause.wordings[edition]}"
+
+
+def _editions_shown(clause: Clause, result: ClauseResult | None) -> tuple[str, ...]:
+    """Return the editions without that of Envoy, unless it explains what a client did."""
+    if result is None or ENVOY in {result.edition, *(result.editions_consistent or ())}:
+        return clause.editions
+    return tuple(edition for edition in clause.editions if edition != ENVOY)
 
 
 def _label(clause: Clause) -> str:

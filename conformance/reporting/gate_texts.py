@@ -147,7 +147,7 @@ def _broken_lines(
         yield f"\nbroken  {counted(len(found.broken), 'clause')}"
     alike = [*_groups_of_broken(found, head, catalogue)]
     for own, group in alike:
-        wordings = wording_lines(catalogue[own[0].clause])
+        wordings = wording_lines(catalogue[own[0].clause], head.clauses[own[0].clause])
         yield from _group_lines(own, group, wordings, repeat, verbose=verbose)
     grouped = {change.clause for own, _ in alike for change in own}
     for change in (change for change in found.broken if change.clause not in grouped):
@@ -248,7 +248,7 @@ def _broken_markdown(found: Gate, head: Run, catalogue: Catalogue, repeat: str) 
         first, *others = own
         yield from ("", f"{first.clause}:", "")
         told = (
-            *labelled_wordings(catalogue[first.clause]),
+            *labelled_wordings(catalogue[first.clause], head.clauses[first.clause]),
             *_evidence(first, group, repeat),
             *_show(first, group, repeat),
         )

@@ -68,7 +68,7 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
         alike: dict[str, list[str]] = {}
         for cluster in others[:MOST_LISTED]:
             routed = self._routed(cluster)
-            name = f"{'beside it ' if routed else ''}{shortened(cluster.name)}"
+            name = f"{'also cluster ' if routed else ''}{shortened(cluster.name)}"
             alike.setdefault(cluster.words(routed), []).append(name)
         words += "".join(f"; {', '.join(names)}: {said}" for said, names in alike.items())
         if len(others) > MOST_LISTED:

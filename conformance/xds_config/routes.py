@@ -42,10 +42,10 @@ class Route(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         listed = ", ".join(map(_policy_in_words, self.policies)) or "nothing"
-        words = self.path or "all paths"
+        words = f"requests of {self.path}" if self.path else "all requests"
         if self.when is not None:
-            words += " with {}: {}".format(*self.when)
-        words += f" hashed by {listed}"
+            words += " with the header {}: {}".format(*self.when)
+        words += f", hashed by {listed}"
         weights = (f"{name} x {weight}" for name, weight in self.weighted_clusters.items())
         return f"{words}, to {', '.join(weights)}" if self.weighted_clusters else words
 

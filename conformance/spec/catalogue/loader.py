@@ -58,10 +58,8 @@ class Catalogue:
         clause = self.clauses.get(clause_id)
         if clause is None:
             near = difflib.get_close_matches(clause_id.upper(), self.clauses, n=1)
-            hint = f" Did you mean {near[0]}?" if near else ""
-            raise UnknownClause(
-                f"There is no clause {clause_id}; `xdspec list clauses` shows all.{hint}"
-            )
+            hint = f": did you mean {near[0]}?" if near else "; `xdspec list clauses` shows all"
+            raise UnknownClause(f"there is no clause {clause_id}{hint}")
         return clause
 
     def __contains__(self, clause_id: object) -> bool:

@@ -210,6 +210,32 @@ def test_the_next_steps_stand_once_behind_all_failures() -> None:
     assert every[-1].endswith("./xdspec serve 'ring.a[1]' --with some")
 
 
+@pytest.mark.parametrize(
+    ("consistent", "lines"),
+    [
+        ((), ["requires  The client must not have more than max_requests"]),
+        (
+            ("envoy",),
+            [
+                "requires  edition A32: The client must",
+                "requires  edition envoy: Envoy has no more",
+            ],
+        ),
+    ],
+)
+def test_the_wording_of_envoy_is_shown_only_if_it_explains_something(
+    consistent: tuple[str, ...], lines: list[str]
+) -> None:
+    reason = Reason.EDITION if consistent else Reason.DEVIATES
+    failed = fails(
+        "A32-CB-01", "OPEN", reason=reason, edition="A32", editions_consistent=consistent
+    )
+    (text,) = texts(run(record("a", failed)))
+    shown = [line.strip() for line in text.splitlines() if line.startswith("  requires")]
+    assert all(line.startswith(begin) for line, begin in zip(shown, lines, strict=True))
+    assert ("  judged" in text) == bool(consistent)
+
+
 def test_a_release_is_compared_with_a_checkout_by_its_name_alone() -> None:
     made = run(record("ring.a", fails()))
     every = failures(made, CATALOGUE, "xdspec run go@1.85.0+key", "", is_release=True)
