@@ -30,7 +30,7 @@ def explained(name: str, catalogue: Catalogue) -> Iterator[str]:
 
     for edition in catalogue.editions.ids:
         if name.upper() == edition.upper():
-            yield explain_edition(edition, catalogue)
+            yield explain_edition(edition, catalogue, program())
             return
     declared = scenarios()
     clauses = [clause.id for clause in catalogue if _stands_for(name.upper(), clause.id)]

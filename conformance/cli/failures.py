@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from client_under_test.contract.exceptions import BuildFailed, CacheUnusable, ClientTrouble
+from conformance.cli.invocation import program
 from conformance.reporting.report import Exit
 from conformance.runner.terminal_escape import block
 
@@ -22,8 +23,9 @@ class Failure(click.ClickException):
         self.code = code
 
     def show(self, file: Any = None) -> None:
-        """Say it."""
-        click.echo(f"xdspec: {block(self.message)}", file=file or sys.stderr)
+        """Say it; commands of this suite in it are as the user can paste them here."""
+        words = block(self.message).replace("`xdspec ", f"`{program()} ")
+        click.echo(f"xdspec: {words}", file=file or sys.stderr)
 
 
 @contextmanager

@@ -181,8 +181,14 @@ def _shown(path: Path) -> str:
     return str(path.relative_to(Path(__file__).parents[2]))
 
 
-def explain_edition(edition: str, known: Catalogue) -> str:
-    """Describe an edition: its content and date, and the clauses that it words."""
+def explain_edition(edition: str, known: Catalogue, program: str) -> str:
+    """Describe an edition: its content and date, and the clauses that it words.
+
+    Args:
+        edition: its id.
+        known: the catalogue.
+        program: how the user calls this suite.
+    """
     entry, worded = known.editions[edition], known.worded_by(edition)
     lines = [f"{edition}  {_brings(entry)}"]
     if entry.date is not None:
@@ -191,7 +197,7 @@ def explain_edition(edition: str, known: Catalogue) -> str:
     if not worded:
         lines.append("  no clause is worded by it yet: declaring it changes no verdict")
     else:
-        lines.append(f"  for details: xdspec explain {worded[0].id}")
+        lines.append(f"  for details: {program} explain {worded[0].id}")
     return "\n".join(lines)
 
 
