@@ -129,6 +129,7 @@ async def test_update(world: World, clause: str, shapes: tuple[Shape, ...]) -> N
     """
     first, *later = await arrange(world, *shapes)
     await in_use(world, first, ROOT)
+    world.checks.turn_to(clause)
     headers = [{**session, CLUSTER_HEADER: ROOT} for session in world.sessions(BACKGROUND_REQUESTS)]
     meanwhile = await BackgroundTraffic.begin(world, headers)
     for then in later:
@@ -194,6 +195,7 @@ async def test_unsubscribes(world: World, before: Shape, after: Shape) -> None:
     """
     first, then = await arrange(world, before, after, direct=("a",))
     await in_use(world, first, "m", "a")
+    world.checks.turn_to("A37-TREE-28")
     since = world.control.mark
     await world.serve(then)
     await check_use(world, "A37-TREE-28", then, "m", "a")
