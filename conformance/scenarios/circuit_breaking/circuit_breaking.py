@@ -264,6 +264,36 @@ async def test_changed_limit(world: World) -> None:
     await world.check("A32-CB-16", await streams.take("lowered", expected), expected)
 
 
+@scenario("A32-CB-16", "A32-CB-17", needs=("kept_open", "cancel"))
+async def test_later_limits(world: World) -> None:
+    """A second update of the limit takes effect too, and so does an update from a limit of zero.
+
+    In Envoy each limit makes a new cluster, which counts from zero.
+    """
+    members = await world.endpoints(2)
+    limits = {"raised": (0, 3, 5), "lowered": (9, 7, 5)}
+    first, *later = (
+        routed(*(limited(name, members, of[step]) for name, of in limits.items()))
+        for step in range(3)
+    )
+    await world.serve(first)
+    await connected(world, "lowered")
+    streams = Streams(world)
+    await streams.fill("lowered", 5)
+    for open_before, after in zip(limits["raised"], later, strict=False):
+        await world.serve(after)
+        by = {
+            "A32": admits(after, "raised", in_flight=open_before),
+            "envoy": admits(after, "raised"),
+        }
+        own = world.checks.own("A32-CB-17", by)
+        await world.check("A32-CB-17", await streams.take("raised", own), by)
+    by = {"A32": admits(after, "lowered", in_flight=5), "envoy": admits(after, "lowered")}
+    own = world.checks.own("A32-CB-16", by)
+    took = streams.take("lowered", own) if own.room else streams.until_refused("lowered")
+    await world.check("A32-CB-16", await took, by)
+
+
 @scenario("A32-CB-18", needs=("kept_open",))
 async def test_updates_of_endpoints_and_policy(world: World) -> None:
     """Updates of the endpoints and of the policy do not change the count.

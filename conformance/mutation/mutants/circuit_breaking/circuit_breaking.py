@@ -501,3 +501,50 @@ errors_of_the_application_stay = Mutant(
     broken="requests that ended with a status of the application, such as NOT_FOUND, keep counting",
     rules={"ends_flight": goes_on_after("NOT_FOUND")},
 )
+
+
+def first_two_limits() -> Impl:
+    """Follow one update of the limit of a cluster, and keep that limit."""
+    known: dict[str, list[int]] = {}
+
+    def broken(*arguments: Any) -> ClusterImplConfig:
+        config = cluster_impl(*arguments)
+        limits = known.setdefault(config.cluster, [])
+        if len(limits) < len(("before", "after")) and config.max_requests not in limits:
+            limits.append(config.max_requests)
+        return replace(config, max_requests=limits[-1])
+
+    return broken
+
+
+lowered_once = Mutant(
+    clause="A32-CB-16",
+    broken="only the first update of a limit takes effect",
+    rules={"cluster_impl": first_two_limits()},
+)
+
+
+raised_once = Mutant(
+    clause="A32-CB-17",
+    broken="only the first update of a limit takes effect",
+    rules={"cluster_impl": first_two_limits()},
+)
+
+
+def zero_for_good() -> Impl:
+    """Keep a first limit of zero."""
+    first: dict[str, int] = {}
+
+    def broken(*arguments: Any) -> ClusterImplConfig:
+        config = cluster_impl(*arguments)
+        limit = first.setdefault(config.cluster, config.max_requests) and config.max_requests
+        return replace(config, max_requests=limit)
+
+    return broken
+
+
+zero_not_raised = Mutant(
+    clause="A32-CB-17",
+    broken="a cluster whose limit was zero at first admits no request after an update",
+    rules={"cluster_impl": zero_for_good()},
+)
