@@ -58,8 +58,12 @@ def b_rewritten_to(substitution: str) -> HeaderPolicy:
     return HeaderPolicy(name="b", regex="[0-7]", substitution=substitution)
 
 
-CHANGES = ((B,), (b_rewritten_to("x"),), (b_rewritten_to("y"),), (TERMINAL_A, B), ())
-"""Lists of policies, each of which an update brings: two differ only in a substitution."""
+CHANGES = (
+    *((B,), (b_rewritten_to("x"),), (b_rewritten_to("y"),)),
+    *((A, B), (TERMINAL_A, B), (B, TERMINAL_A), ()),
+)
+"""Lists of policies, each of which an update brings. Some differ only in a substitution, in a
+terminal flag, or in their order."""
 
 
 async def varying(world: World, header: str, *, path: str = UNARY, **still: str) -> Calls:
@@ -273,16 +277,19 @@ async def test_terminal_on_unsupported_type(world: World) -> None:
 
 @scenario("A42-HASH-18")
 async def test_route_update(world: World) -> None:
-    """After each update of the route, the client hashes by the new policies."""
+    """After each update of the routes, the client hashes by the new policies of each."""
     served = await world.plain_ring(A)
     headers = [{"a": "same", "b": value} for value in world.values.some(ENOUGH_TO_DIFFER)]
     await world.require_served(headers)
-    for policies in CHANGES:
-        changed = served.with_hash_policies(*policies)
+    for policies in ((A,), *CHANGES):
+        routes = (Route(policies, path=EMPTY), Route(policies))
+        changed = replace(served, routes=routes)
         await world.serve(changed)
-        expected = changed.matches_ring() if policies else SeveralEndpoints()
-        calls = await world.eventually(expected, partial(world.call, headers))
-        await world.check("A42-HASH-18", calls, expected)
+        is_exact = policies[:1] == (TERMINAL_A,) or len(policies) == 1
+        expected = changed.matches_ring() if is_exact else SeveralEndpoints()
+        for path in (EMPTY, UNARY):
+            calls = await world.eventually(expected, partial(world.call, headers, path=path))
+            await world.check("A42-HASH-18", calls, expected)
 
 
 @scenario("A42-HASH-19")

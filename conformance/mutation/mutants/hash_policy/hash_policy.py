@@ -2,7 +2,7 @@
 
 import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -595,4 +595,54 @@ filter_state_of_grpc_is_the_channel = Mutant(
     clause="A42-KIND-05",
     broken="filter_state means the channel's id, whatever follows io.grpc. in its key",
     xds={"read_hash_policy": grpc_filter_state},
+)
+
+
+def updated_on_the_first_route() -> Any:
+    """Keep the first list of each route but the first."""
+    known: dict[int, Sequence[HashPolicy]] = {}
+
+    def use(policies: Sequence[Sequence[HashPolicy]], matched: int) -> Sequence[HashPolicy]:
+        listed = policies[matched]
+        return known.setdefault(matched, listed) if matched else listed
+
+    return use
+
+
+first_route_is_updated = Mutant(
+    clause="A42-HASH-18",
+    broken="only the first route follows an update of the hash policies",
+    rules={"route_policies": updated_on_the_first_route()},
+)
+
+
+def known_but_for(reduce: Callable[[Sequence[HashPolicy]], Any]) -> Any:
+    """Keep the first of the lists that reduce to the same value."""
+    known: dict[Any, Sequence[HashPolicy]] = {}
+
+    def use(policies: Sequence[Sequence[HashPolicy]], matched: int) -> Sequence[HashPolicy]:
+        return known.setdefault(reduce(policies[matched]), policies[matched])
+
+    return use
+
+
+def without_flags(policies: Sequence[HashPolicy]) -> tuple[HashPolicy, ...]:
+    """Return the policies without their terminal flags."""
+    return tuple(
+        policy if isinstance(policy, UnsupportedPolicy) else replace(policy, terminal=False)
+        for policy in policies
+    )
+
+
+changed_flag_ignored = Mutant(
+    clause="A42-HASH-18",
+    broken="an update that changes only a terminal flag changes nothing",
+    rules={"route_policies": known_but_for(without_flags)},
+)
+
+
+changed_order_ignored = Mutant(
+    clause="A42-HASH-18",
+    broken="an update that changes only the order of the hash policies changes nothing",
+    rules={"route_policies": known_but_for(frozenset)},
 )
