@@ -27,7 +27,7 @@ def asked_for(known: Collection[str], names: Collection[str], all_of_them: bool)
 def as_asked(interval: float) -> float:
     """Report at the interval that the server sent last.
 
-    Clauses: A27-LRS-07.
+    Clauses: A27-LRS-07, A27-LRS-15.
     """
     return interval
 

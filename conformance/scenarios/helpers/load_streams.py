@@ -106,7 +106,8 @@ async def _reports(
 async def lose_stream(world: World, lose: Callable[[], Awaitable[None]]) -> None:
     """End the load stream, and wait until the client has tried to start another one.
 
-    The control plane refuses that stream and all later ones until `accept_streams`.
+    The control plane refuses that stream and all later ones until `accept_streams`. If there is no
+    load stream yet, `lose` makes the client start the first one.
 
     Raises:
         PreconditionTimeout: the client did not try in time.

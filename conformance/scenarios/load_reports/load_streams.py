@@ -53,6 +53,7 @@ from conformance.scenarios.helpers.load_streams import (
     next_reports,
     stream_accepted,
 )
+from conformance.scenarios.helpers.ring_order import serve_before_requests
 from conformance.spec.oracles.statistics import draws_to_meet_all
 from conformance.world import EMPTY, World, waits
 from conformance.xds_config.bootstrap import NODE
@@ -380,18 +381,19 @@ async def test_lrs_server_added_and_removed(world: World) -> None:
     await world.check("A27-LRS-23", seen.seen, other)
 
 
-@scenario("A27-LRS-01", "A27-LRS-14", "A27-LRS-15", "A27-LRS-22", seconds=5, waits=True)
+@scenario("A27-LRS-01", "A27-LRS-14", "A27-LRS-15", "A27-LRS-22", seconds=6, waits=True)
 @pytest.mark.parametrize("way", ENDS.values(), ids=ENDS)
 async def test_stream_ends(world: World, way: Way) -> None:
     """If a load stream ends, the client starts another one and reports the load from in between.
 
-    The client reports all load before the stream ends, because the text leaves open whether a
-    report in transit is lost. One call is open until another stream has started. The control plane
-    accepts streams again before there are calls: a client may report load in its first request, and
-    would lose it on a refused stream.
+    The first stream is refused. The client reports all load before the next one ends, because the
+    text leaves open whether a report in transit is lost. One call is open until another stream has
+    started. The control plane accepts streams again before there are calls: a client may report
+    load in its first request, and would lose it on a refused stream.
     """
     served = apart(await world.endpoints(3))
-    await world.serve(served)
+    await lose_stream(world, partial(serve_before_requests, world, served))
+    accept_streams(world)
     await world.require_served(world.sessions(20))
     stays, expected = await kept_open(world, 1), balanced(served)
     await world.check("A27-LRS-15", await reported(world, expected), expected)

@@ -21,7 +21,12 @@ from client_under_test.reference.policies.rules.admission import (
     when_sent,
 )
 from client_under_test.reference.values import Locality
-from client_under_test.reference.xds.load_rules import asked_for, names_itself, somebody_reports
+from client_under_test.reference.xds.load_rules import (
+    as_asked,
+    asked_for,
+    names_itself,
+    somebody_reports,
+)
 from conformance.mutation.mutants.load_reports.load_report import stays_in_progress
 
 Asked = Callable[[Collection[str], Collection[str], bool], Collection[str]]
@@ -432,4 +437,31 @@ stream_of_each_channel = Mutant(
     broken="each channel has streams of its own",
     xds={"channels_share_a_stream": False},
     reports="one each",
+)
+
+
+class FromTheFirstResponse:
+    """Requests count only from the first response of a load stream on."""
+
+    def __init__(self) -> None:
+        self._is_asked = False
+
+    def time_to_report(self, interval: float) -> float:
+        """Note that the server requests load."""
+        self._is_asked = True
+        return as_asked(interval)
+
+    def counted(self, account: Account) -> LoadKey | None:
+        """Return the key of a request; None before the first response."""
+        return counted_for(account) if self._is_asked else None
+
+
+from_the_first_response = FromTheFirstResponse()
+
+
+load_before_the_first_stream_lost = Mutant(
+    clause="A27-LRS-15",
+    broken="requests from before the first response on a load stream are not reported",
+    rules={"counted_for": from_the_first_response.counted},
+    xds={"time_to_report": from_the_first_response.time_to_report},
 )
