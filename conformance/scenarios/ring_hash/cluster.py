@@ -255,12 +255,15 @@ async def test_ring_hash_config_under_round_robin(world: World) -> None:
 
 
 @scenario("A42-CDS-21")
-async def test_maglev(world: World) -> None:
-    """The client rejects a Cluster whose lb_policy is MAGLEV."""
+@pytest.mark.parametrize("of", ["", "maglev_lb_config", "ring_hash_lb_config"])
+async def test_maglev(world: World, of: str) -> None:
+    """The client rejects a Cluster whose lb_policy is MAGLEV, also if it has a config for it."""
 
     def cluster(served: XdsConfig) -> Any:
         changed = served.with_policy(RingHash(has_config=False)).cluster()
         changed.lb_policy = changed.MAGLEV
+        if of:
+            getattr(changed, of).SetInParent()
         return changed
 
     answer = await offer_cluster(world, cluster)

@@ -24,6 +24,7 @@ from client_under_test.reference.policies.rules.ring_config import (
 )
 from client_under_test.reference.values import State, Status
 from client_under_test.reference.xds.rules import function_is_accepted, ring_sizes, supported_policy
+from conformance.mutation.mutants.findings import refusing
 
 MURMUR_HASH_2 = 1
 
@@ -679,4 +680,28 @@ removed_config_kept = Mutant(
     clause="A42-CDS-03",
     broken="an update that removes ring_hash_lb_config leaves the sizes as they are",
     xds={"ring_sizes": KeptWithoutConfig()},
+)
+
+
+def accepted_with(field: str) -> dict[str, Any]:
+    """Return rules that accept MAGLEV only in a Cluster that has this config."""
+    return {
+        "supported_policy": lambda policy: supported_policy(2 if policy == MAGLEV else policy),
+        "wrong_with_cluster": refusing(
+            lambda cluster: cluster.lb_policy == MAGLEV and not cluster.HasField(field)
+        ),
+    }
+
+
+maglev_with_its_config = Mutant(
+    clause="A42-CDS-21",
+    broken="MAGLEV is accepted if the Cluster has maglev_lb_config",
+    xds=accepted_with("maglev_lb_config"),
+)
+
+
+maglev_with_a_ring_config = Mutant(
+    clause="A42-CDS-21",
+    broken="MAGLEV is treated as RING_HASH if the Cluster has ring_hash_lb_config",
+    xds=accepted_with("ring_hash_lb_config"),
 )
