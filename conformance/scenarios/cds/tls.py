@@ -126,6 +126,19 @@ async def test_rejected(world: World) -> None:
     await live.refused_all(SECURITY)
 
 
+UNVALIDATED_DNS = (
+    *(socket("A29-CDS-01", context, "envoy") for context in UNVALIDATED),
+    *(socket("A29-CDS-01", tls(context)) for context in NO_DEFAULT),
+)
+
+
+@scenario("A29-CDS-01", AFTERWARDS, UNCHANGED, bootstrap=WITH_CERTIFICATES)
+async def test_rejected_in_logical_dns(world: World) -> None:
+    """The client rejects TLS without a validation context in a LOGICAL_DNS cluster, too."""
+    live = await LiveCluster.begin(world, "LOGICAL_DNS")
+    await live.refused_all(UNVALIDATED_DNS)
+
+
 FIELDS = (
     "sni: 'a.test' allow_renegotiation: true",
     "max_session_keys { value: 1 } enforce_rsa_key_usage { value: true }",

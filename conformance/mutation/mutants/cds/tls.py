@@ -284,3 +284,36 @@ any_identity_provider_beside_a_combined_context = Mutant(
         )
     },
 )
+
+
+def overlooking_missing_default(message: Any, found: Sequence[Finding]) -> Sequence[Finding]:
+    """Accept a combined_validation_context without default_validation_context."""
+    context = common_of(message)
+    combined = context.combined_validation_context
+    if not context.HasField("combined_validation_context") or combined.HasField(
+        "default_validation_context"
+    ):
+        return found
+    missing = "default_validation_context.ca_certificate_provider_instance"
+    return overlooking(missing, "is missing")(message, found)
+
+
+combined_without_default = Mutant(
+    clause="A29-CDS-01",
+    broken="a combined_validation_context without a default is accepted",
+    xds={"wrong_with_cluster": overlooking_missing_default},
+)
+
+
+def overlooking_below_dns(message: Any, found: Sequence[Finding]) -> Sequence[Finding]:
+    """Accept TLS without a validation context in a Cluster that is not of type EDS."""
+    if message.type == message.EDS:
+        return found
+    return overlooking("common_tls_context.validation_context", "is missing")(message, found)
+
+
+unchecked_in_logical_dns = Mutant(
+    clause="A29-CDS-01",
+    broken="TLS without a validation context is accepted in a LOGICAL_DNS cluster",
+    xds={"wrong_with_cluster": overlooking_below_dns},
+)
