@@ -44,7 +44,7 @@ def endpoints_as_known(
 ) -> LeafEndpoints | None:
     """A37: the newest endpoints of a leaf apply to each tree that contains it; None: wait.
 
-    Clauses: A74-CONFIG-02.
+    Clauses: A74-CONFIG-02, A37-TROUBLE-06.
     """
     return found
 

@@ -77,9 +77,10 @@ async def test_endpoints_of_the_first_leaf(world: World) -> None:
 
 
 @scenario("A37-TROUBLE-06", seconds=1)
-async def test_endpoints_of_the_last_leaf(world: World) -> None:
-    """The endpoints of the last leaf may still come: the first serves (A37), or waits (A74)."""
-    planted = await deploy(world, {"m": "b x"})
+@pytest.mark.parametrize("names", ["b x", "b c x", "b x c"], ids=["last", "third", "middle"])
+async def test_endpoints_of_a_later_leaf(world: World, names: str) -> None:
+    """The endpoints of a later leaf may still come: the first serves (A37), or waits (A74)."""
+    planted = await deploy(world, {"m": names})
     lacks = without_resources(planted.served, Kind.ENDPOINTS, "x")
     (waiting,) = await held_back(world, Kind.ENDPOINTS, lacks, "m")
     served = at_the_first(planted.served, "m")

@@ -146,3 +146,24 @@ requests_not_waited_for = Mutant(
     broken="the watch of a cluster ends with its last route, although requests wait there",
     rules={"held": lambda _held: ()},
 )
+
+
+def waiting_for_the_first_two() -> Callable[[str, Leaf, Found], Found]:
+    """Take late endpoints of the leaves of a tree from the third on for missing."""
+    known: dict[str, list[str]] = {}
+
+    def rule(root: str, leaf: Leaf, found: Found) -> Found:
+        leaves = known.setdefault(root, [])
+        if leaf.name not in leaves:
+            leaves.append(leaf.name)
+        is_early = leaf.name in leaves[:2]
+        return found if is_early or found is not None else nothing_found("they have not come yet")
+
+    return rule
+
+
+third_endpoints_missed = Mutant(
+    clause="A37-TROUBLE-06",
+    broken="a tree is used before the endpoints of its third leaf have come",
+    rules={"endpoints_as_known": waiting_for_the_first_two()},
+)
