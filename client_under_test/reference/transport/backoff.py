@@ -19,7 +19,7 @@ def backoff_delay(failures: int, draw: float) -> float:
         failures: how many attempts have failed since the last success, at least 1.
         draw: an even random number from 0 to 1, for the jitter.
 
-    Clauses: A42-PRO-08.
+    Clauses: A42-PRO-08, A61-PRO-02.
     """
     delay = INITIAL
     for _ in range(failures - 1):

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from client_under_test.reference.clusters.aggregates import (
     an_endpoint_for_each_address,
+    one_endpoint,
     only_the_first,
 )
 from client_under_test.reference.editions.mutants import Mutant
@@ -109,4 +110,11 @@ several_addresses_weigh_one = Mutant(
     clause="A61-RING-01",
     broken="an endpoint with several addresses weighs as little as the lightest one",
     rules={"ring_endpoints": several_are_light},
+)
+
+
+first_address_alone = Mutant(
+    clause="A61-DNS-01",
+    broken="only the first address of a DNS name is used",
+    rules={"dns_endpoints": lambda addresses: one_endpoint(addresses[:1])},
 )

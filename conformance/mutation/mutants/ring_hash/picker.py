@@ -665,3 +665,38 @@ one_failure_for_all = Mutant(
         "pick": blaming(lambda walk, args: failure_of(min(walk, key=address_of), args)),
     },
 )
+
+
+def fails_with_no_other(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
+    """Pick as A61 does, but fail if the second endpoint is CONNECTING and none is READY."""
+    candidates = list(walk)
+    states = [candidate.state for candidate in candidates]
+    if states[:2] == [State.TRANSIENT_FAILURE, State.CONNECTING] and State.READY not in states:
+        return Fail(failure_of(candidates[0], args))
+    return pick_by_a61(candidates, args)
+
+
+second_alone_not_waited_for = Mutant(
+    clause="A42-PICK-13",
+    broken="a request fails if its second endpoint is CONNECTING and no endpoint is READY",
+    rules={"pick": fails_with_no_other},
+)
+
+
+def second_retried_alone(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
+    """Pick as A42 does, but do not reconnect the first endpoint if the second has failed too."""
+    candidates = list(walk)
+    result = pick_by_a42(candidates, args)
+    states = [candidate.state for candidate in candidates]
+    if isinstance(result, Drop) or states[:2] != [State.TRANSIENT_FAILURE] * 2:
+        return result
+    first = candidates[0].target
+    return replace(result, connect=tuple(target for target in result.connect if target != first))
+
+
+first_never_again_with_the_second = Mutant(
+    clause="A42-PICK-07",
+    broken="a pick does not reconnect a failed first endpoint if the second has failed too",
+    rules={"pick": second_retried_alone},
+    edition="seed",
+)

@@ -369,3 +369,15 @@ new_list_unnoticed_when_failed = Mutant(
     broken="in TRANSIENT_FAILURE an update of the list has no endpoint connected",
     rules={"unasked": unless_new_and_failed()},
 )
+
+
+AN_HOUR = 3600.0
+
+
+failed_ones_rest_after_a_retry = Mutant(
+    clause="A61-PRO-02",
+    broken="a failed endpoint is retried once, and then not for an hour",
+    rules={
+        "backoff_delay": lambda failures, draw: AN_HOUR if failures > 1 else backoff_delay(1, draw)
+    },
+)

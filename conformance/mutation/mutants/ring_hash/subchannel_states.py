@@ -317,3 +317,22 @@ priorities_made_anew = Mutant(
     broken="an update of any leaf replaces the policies of all priorities",
     rules={"goes_on": lambda _before, _now: False},
 )
+
+
+def failed_for_good_after(count: int) -> Callable[[State, State], State]:
+    """Count an endpoint as failed forever once endpoints have failed this often."""
+    failures = 0
+
+    def counted(before: State, reported: State) -> State:
+        nonlocal failures
+        failures += reported is FAILED
+        return FAILED if before is FAILED and failures >= count else counted_state(before, reported)
+
+    return counted
+
+
+failed_twice_and_for_all = Mutant(
+    clause="A42-SUB-10",
+    broken="an endpoint that failed a second time gets no more requests",
+    rules={"counted_state": failed_for_good_after(2)},
+)
