@@ -1,5 +1,6 @@
 """Mutants of the clauses in data_errors.toml."""
 
+import itertools
 from collections.abc import Callable, Collection, Sequence
 
 from client_under_test.reference.clusters.discovery import Cluster, Missing
@@ -168,4 +169,17 @@ fifteen_seconds_all_the_same = Mutant(
     broken="a resource is missing after 15 s, despite the server feature",
     xds={"time_to_come": lambda _features: (DOES_NOT_EXIST_SECONDS, False)},
     edition=EDITION,
+)
+
+
+def after_the_first() -> Callable[[Collection[str]], bool]:
+    """Ignore the first deletion alone."""
+    deletions = itertools.count()
+    return lambda _features: next(deletions) > 0
+
+
+second_deletion_heeded = Mutant(
+    clause="A53-DEL-01",
+    broken="only the first deletion is ignored",
+    xds={"deletion_counts": after_the_first()},
 )
