@@ -23,8 +23,11 @@ _PREFIX: Final = "xdspec-scratch-"
 _within: Path | None = None
 
 
-def keep_folders_in(folder: Path) -> None:
-    """Make the folders of sockets in this one, whose owner removes it even if this process dies."""
+def keep_folders_in(folder: Path | None) -> None:
+    """Make the folders of sockets in this one, whose owner removes it even if this process dies.
+
+    With None, they are made where temporary files are.
+    """
     global _within  # noqa: PLW0603 - of this process, as the folder of temporary files is
     _within = folder
 

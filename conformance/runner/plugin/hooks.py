@@ -59,9 +59,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[CATALOGUE] = load()
     path = config.getoption("--xdspec-settings")
     config.stash[SETTINGS] = Settings.read(Path(path)) if path else Settings()
+    if path:  # in a folder of the command, which outlives a worker, and which a signal removes
+        keep_folders_in(Path(path).parent)
+        config.add_cleanup(lambda: keep_folders_in(None))
     if hasattr(config, "workerinput"):
-        if path:  # in a folder of the command, which outlives this process
-            keep_folders_in(Path(path).parent)
         _die_with(config.stash[SETTINGS].command)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command ends its workers itself
 
