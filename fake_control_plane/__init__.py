@@ -41,6 +41,7 @@ from fake_control_plane.loads import (
     LocalityLoad,
     MetricLoad,
 )
+from fake_control_plane.route_matches import Denominator, HeaderMatch, RouteMatch, RuntimeFraction
 from fake_control_plane.script import Script
 from fake_control_plane.server import ControlPlane
 from fake_control_plane.snapshot import Packed, RawResource
@@ -58,10 +59,12 @@ __all__ = [
     "ControlPlane",
     "ControlPlaneTrouble",
     "DeadlinePassed",
+    "Denominator",
     "Dropped",
     "Drops",
     "EndpointLoad",
     "Event",
+    "HeaderMatch",
     "Identity",
     "Kind",
     "Load",
@@ -81,6 +84,8 @@ __all__ = [
     "RawResource",
     "Request",
     "Response",
+    "RouteMatch",
+    "RuntimeFraction",
     "Script",
     "Service",
     "Side",

@@ -26,6 +26,7 @@ from xds.type.v3 import typed_struct_pb2
 
 from fake_control_plane.exceptions import BadResource
 from fake_control_plane.loads import Locality
+from fake_control_plane.route_matches import HeaderMatch, RouteMatch
 
 CHANNEL_ID_KEY: Final = "io.grpc.channel_id"
 """The filter state key that selects the channel ID (A42, "Hash Policy")."""
@@ -127,13 +128,27 @@ def route_configuration(
 
     Args:
         name: Its name.
-        routes: Routes, first match first.
+        routes: Routes, first match first; or virtual hosts, which then are all that there are.
         cluster: A cluster for all that no route matches.
         hash_policies: The hash policies on the way to that cluster.
     """
+    if routes and isinstance(routes[0], route_components_pb2.VirtualHost):
+        return route_pb2.RouteConfiguration(name=name, virtual_hosts=routes)
     every = [] if cluster is None else [route(cluster=cluster, hash_policies=hash_policies)]
-    host = route_components_pb2.VirtualHost(name="all", domains=["*"], routes=[*routes, *every])
-    return route_pb2.RouteConfiguration(name=name, virtual_hosts=[host])
+    return route_pb2.RouteConfiguration(
+        name=name, virtual_hosts=[virtual_host("all", ["*"], *routes, *every)]
+    )
+
+
+def virtual_host(name: str, domains: Iterable[str], *routes: Any) -> Any:
+    """Return a virtual host for `route_configuration`.
+
+    Args:
+        name: Its name.
+        domains: The domains that it is for; a pattern may begin or end with ``*``.
+        routes: Routes, first match first.
+    """
+    return route_components_pb2.VirtualHost(name=name, domains=domains, routes=routes)
 
 
 def route(
@@ -142,6 +157,7 @@ def route(
     prefix: str = "",
     path: str | None = None,
     headers: Mapping[str, str] = MappingProxyType({}),
+    match: RouteMatch | None = None,
     hash_policies: Iterable[Any] = (),
 ) -> Any:
     """Return a route to a cluster, by a prefix of the path or by the whole path.
@@ -151,15 +167,13 @@ def route(
         prefix: With which the path begins.
         path: The whole path, instead.
         headers: What must be there besides, each with this whole value.
+        match: All of the match, in place of the three.
         hash_policies: What makes the hash of a request.
     """
-    message = route_components_pb2.Route()
-    if path is None:
-        message.match.prefix = prefix
-    else:
-        message.match.path = path
-    for name, value in headers.items():
-        message.match.headers.add(name=name, exact_match=value)
+    if match is None:
+        by = tuple(HeaderMatch(name=name, exact=value) for name, value in headers.items())
+        match = RouteMatch(prefix=prefix if path is None else None, path=path, headers=by)
+    message = route_components_pb2.Route(match=match.resource())
     if isinstance(cluster, str):
         message.route.cluster = cluster
     else:

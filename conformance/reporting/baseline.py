@@ -319,7 +319,8 @@ def no_scenario(name: str, scenarios: Collection[str]) -> str:
     modules = dict.fromkeys(f"{scenario.partition('.')[0]}.*" for scenario in scenarios)
     part = name.strip("*.")
     among = scenarios if "[" in part else functions
-    alike = [each for each in among if each.partition(".")[2] == part]
+    alike = [each for each in scenarios if each.partition("[")[0] == name]  # rows of a table
+    alike = alike or [each for each in among if each.partition(".")[2] == part]
     alike = alike or [each for each in among if part and part in each]
     choices = [*scenarios, *functions, *modules]
     near = alike or difflib.get_close_matches(name, choices, n=1, cutoff=0.7)

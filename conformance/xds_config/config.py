@@ -33,6 +33,10 @@ LISTENER = "xdspec.test"
 ROUTE = "route"
 
 
+def _host_name(domains: Sequence[str]) -> str:
+    return "all" if tuple(domains) == ("*",) else " ".join(domains)
+
+
 class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Routes, and the clusters that they lead to: a flat map, by the clusters' names.
 
@@ -121,16 +125,24 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     def route_configuration(self) -> Any:
         """Return the RDS resource."""
-        routes = [
-            resources.route(
-                path=route.path,
-                headers=dict([route.when] if route.when else []),
-                cluster=route.weighted_clusters or route.cluster,
-                hash_policies=[hash_policy_resource(policy) for policy in route.policies],
+        hosts: dict[tuple[str, ...], list[Any]] = {}
+        for route in self.routes:
+            hosts.setdefault(route.domains, []).append(
+                resources.route(
+                    path=route.path,
+                    headers=dict([route.when] if route.when else []),
+                    match=route.match,
+                    cluster=route.weighted_clusters or route.cluster,
+                    hash_policies=[hash_policy_resource(policy) for policy in route.policies],
+                )
             )
-            for route in self.routes
-        ]
-        return resources.route_configuration(ROUTE, *routes)
+        return resources.route_configuration(
+            ROUTE,
+            *(
+                resources.virtual_host(_host_name(domains), domains, *routes)
+                for domains, routes in hosts.items()
+            ),
+        )
 
     def cluster(self) -> Any:
         """Return the CDS resource."""

@@ -15,7 +15,7 @@ from conformance.spec.oracles.request_hash import (
     UnsupportedKind,
     UnsupportedPolicy,
 )
-from fake_control_plane import resources
+from fake_control_plane import RouteMatch, resources
 
 CLUSTER = "cluster"
 """The default name of a cluster."""
@@ -39,12 +39,20 @@ class Route(msgspec.Struct, frozen=True):
     """Several, instead, with their weights."""
     when: tuple[str, str] | None = None
     """A header and its whole value, which calls must have: so one world has routes without end."""
+    match: RouteMatch | None = None
+    """What else the match of a route has, in place of the path and the header."""
+    domains: tuple[str, ...] = ("*",)
+    """The domains of its virtual host; routes of the same domains share one."""
 
     def __str__(self) -> str:
         listed = ", ".join(map(_policy_in_words, self.policies)) or "nothing"
         words = f"requests of {self.path}" if self.path else "all requests"
+        if self.match is not None:
+            words = f"requests with {self.match}"
         if self.when is not None:
             words += " with the header {}: {}".format(*self.when)
+        if self.domains != ("*",):
+            words += f" for the domains {', '.join(self.domains)}"
         words += f", hashed by {listed}"
         weights = (f"{name} x {weight}" for name, weight in self.weighted_clusters.items())
         return f"{words}, to {', '.join(weights)}" if self.weighted_clusters else words

@@ -192,7 +192,7 @@ def use(outcome: Any, edition: Edition) -> None:
     rng = random.Random(1)
     match outcome:
         case RouteConfiguration():
-            host = find_host(outcome, "x")
+            host = find_host(outcome, "x", edition.rules)
             if host is not None:
                 RouteSelector(host, channel_id=1, rng=rng, rules=edition.rules).select(
                     "/x", (("session", "aaa"), ("h", "p"), ("i", "3"))

@@ -42,13 +42,14 @@ DOMAINS = ("foo.bar.com", "*.bar.com", "*-bar.com", "foo.*", "foo.bar.*", "*")
 )
 def test_hosts(name: str, domain: str) -> None:
     hosts = tuple(VirtualHost((pattern,), ()) for pattern in DOMAINS)
-    found = find_host(RouteConfiguration(hosts), name)
+    found = find_host(RouteConfiguration(hosts), name, MODERN.rules)
     assert found is not None
     assert found.domains == (domain,)
 
 
 def test_no_host() -> None:
-    assert find_host(RouteConfiguration((VirtualHost(("other",), ()),)), "name") is None
+    configuration = RouteConfiguration((VirtualHost(("other",), ()),))
+    assert find_host(configuration, "name", MODERN.rules) is None
 
 
 @pytest.mark.parametrize(
@@ -68,7 +69,7 @@ def test_no_host() -> None:
     ],
 )
 def test_paths(match: RouteMatch, *, taken: bool) -> None:
-    assert matches(match, "/pkg.Service/Method", (), random.Random(1)) is taken
+    assert matches(match, "/pkg.Service/Method", (), random.Random(1), MODERN.rules) is taken
 
 
 METADATA: Metadata = (("h", "value"), ("n", "5"), ("h", "again"), ("data-bin", b"x"))
@@ -101,7 +102,7 @@ METADATA: Metadata = (("h", "value"), ("n", "5"), ("h", "again"), ("data-bin", b
 )
 def test_headers(matcher: HeaderMatcher, *, taken: bool) -> None:
     match = RouteMatch(prefix="", headers=(matcher,))
-    assert matches(match, "/", METADATA, random.Random(1)) is taken
+    assert matches(match, "/", METADATA, random.Random(1), MODERN.rules) is taken
 
 
 def test_clusters_by_weight() -> None:

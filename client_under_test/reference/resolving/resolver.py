@@ -160,7 +160,7 @@ class XdsResolver:
         if isinstance(routes, Status):
             self._fail(routes)
             return
-        host = find_host(routes, self._name)
+        host = find_host(routes, self._name, self._means.rules)
         if host is None:
             self._fail(Status.unavailable(f"no virtual host has the domain {self._name}"))
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -81,64 +81,20 @@ def choose_cluster(clusters: Sequence[WeightedCluster], rng: random.Random) -> s
     return chosen.name
 
 
-@dataclass(frozen=True, kw_only=True)
-class RouteRules(HashPolicyRules):
-    """How a request's cluster is drawn (A28) and its hash is made (A42, Hash Policy)."""
-
-    choose_cluster: Callable[[Sequence[WeightedCluster], random.Random], str] = choose_cluster
-
-
-class RouteSelector:
-    """By the routes of a virtual host."""
-
-    def __init__(
-        self, host: VirtualHost, *, channel_id: int, rng: random.Random, rules: RouteRules
-    ) -> None:
-        self._routes = host.routes
-        self._policies = [route.hash_policies for route in host.routes]
-        self._channel_id = channel_id
-        self._rng = rng
-        self._rules = rules
-
-    def select(self, path: str, metadata: Metadata) -> Choice:
-        """Choose the first route that matches, and hash by its policies (A42-HASH-01)."""
-        for number, route in enumerate(self._routes):
-            if matches(route.match, path, metadata, self._rng):
-                return self._follow(number, route, metadata)
-        return Status.unavailable(f"no route matches {path}")
-
-    def _follow(self, number: int, route: Route, metadata: Metadata) -> Choice:
-        if not route.clusters:
-            return Status.unavailable("the matching route has no cluster")
-        return Selection(
-            self._rules.choose_cluster(route.clusters, self._rng),
-            request_hash(
-                self._rules.over_clusters(
-                    self._rules.route_policies(self._policies, number), len(route.clusters)
-                ),
-                metadata,
-                channel_id=self._channel_id,
-                random=self._rng,
-                rules=self._rules,
-            ),
-        )
-
-
 # Matching (A27, A28).
 
 
-def find_host(routes: RouteConfiguration, name: str) -> VirtualHost | None:
-    """Return the host with the best domain: exact, then the longest *.suffix, prefix.*, then *."""
-    best: tuple[tuple[int, int], VirtualHost] | None = None
-    for host in routes.virtual_hosts:
-        for domain in host.domains:
-            rank = _rank(domain.lower(), name.lower())
-            if rank is not None and (best is None or rank > best[0]):
-                best = rank, host
-    return None if best is None else best[1]
+def status_without_route(path: str) -> Status:
+    """Return the status of a request that no route matches (A28-MATCH-10)."""
+    return Status.unavailable(f"no route matches {path}")
 
 
-def _rank(domain: str, name: str) -> tuple[int, int] | None:
+def domain_rank(domain: str, name: str) -> tuple[int, int] | None:
+    """Return how specifically a domain matches a name, or None if it does not.
+
+    The name itself is best, then the longest suffix, the longest prefix, and ``*`` (A28-HOST-01,
+    A28-HOST-02, A28-HOST-03).
+    """
     if domain == name:
         return 3, 0
     if domain == "*":
@@ -150,16 +106,12 @@ def _rank(domain: str, name: str) -> tuple[int, int] | None:
     return None
 
 
-def matches(match: RouteMatch, path: str, metadata: Metadata, rng: random.Random) -> bool:
-    """Return whether a route matches a request."""
-    if not _path_matches(match, path):
-        return False
-    if not all(_header_matches(header, metadata) for header in match.headers):
-        return False
-    return match.per_million is None or rng.randrange(_MILLION) < match.per_million
+def path_matches(match: RouteMatch, path: str) -> bool:
+    """Return whether the path of a request matches.
 
-
-def _path_matches(match: RouteMatch, path: str) -> bool:
+    A28-MATCH-02 is about the path, A28-MATCH-03 about the prefix, A28-MATCH-04 about the regular
+    expression, and A28-MATCH-05 about upper and lower case.
+    """
     if match.regex is not None:
         return re2.fullmatch(match.regex, path) is not None
     wanted = match.path if match.path is not None else match.prefix or ""
@@ -168,8 +120,22 @@ def _path_matches(match: RouteMatch, path: str) -> bool:
     return path == wanted if match.path is not None else path.startswith(wanted)
 
 
-def _header_matches(matcher: HeaderMatcher, metadata: Metadata) -> bool:
-    value = _value(matcher.name, metadata)
+def is_drawn(per_million: int, rng: random.Random) -> bool:
+    """Return whether a request is in the share of a route (A28-MATCH-07)."""
+    return rng.randrange(_MILLION) < per_million
+
+
+def is_taken(route: Iterable[bool]) -> bool:
+    """Return whether a route is taken, by what each of its matchers says (A28-MATCH-06)."""
+    return all(route)
+
+
+def header_matches(matcher: HeaderMatcher, value: str | None) -> bool:
+    """Return whether the value of a header matches; None: the request lacks the header.
+
+    A28-HEADER-01, A28-HEADER-02, A28-HEADER-03, A28-HEADER-04, A28-HEADER-05 and A28-HEADER-06 are
+    about the kinds of matchers, A28-HEADER-07 about inverted ones.
+    """
     if matcher.present is not None:
         return ((value is not None) == matcher.present) != matcher.inverted
     if value is None:
@@ -177,8 +143,12 @@ def _header_matches(matcher: HeaderMatcher, metadata: Metadata) -> bool:
     return _value_matches(matcher, value) != matcher.inverted
 
 
-def _value(name: str, metadata: Metadata) -> str | None:
-    """A28: binary headers do not exist here, and content-type is what gRPC sends."""
+def matched_value(name: str, metadata: Metadata) -> str | None:
+    """Return the value that is matched: of custom metadata alone (A28-HEADER-10).
+
+    Binary headers count as absent (A28-HEADER-08), and content-type is what gRPC sends
+    (A28-HEADER-09).
+    """
     if name.endswith("-bin"):
         return None
     if name == "content-type":
@@ -212,3 +182,81 @@ def _is_within(value: str, start: int, end: int) -> bool:
         return start <= int(value) < end
     except ValueError:
         return False
+
+
+@dataclass(frozen=True, kw_only=True)
+class RouteRules(HashPolicyRules):
+    """How a request's route is found, its cluster drawn (A28) and its hash made (A42)."""
+
+    choose_cluster: Callable[[Sequence[WeightedCluster], random.Random], str] = choose_cluster
+    domain_rank: Callable[[str, str], tuple[int, int] | None] = domain_rank
+    """Takes a domain and the target's name, in small letters; the greatest rank is used."""
+    routes_in_order: Callable[[Sequence[Route]], Sequence[Route]] = tuple
+    """Return the routes in the order in which they are tried (A28-MATCH-01)."""
+    path_matches: Callable[[RouteMatch, str], bool] = path_matches
+    matched_value: Callable[[str, Metadata], str | None] = matched_value
+    header_matches: Callable[[HeaderMatcher, str | None], bool] = header_matches
+    is_drawn: Callable[[int, random.Random], bool] = is_drawn
+    is_taken: Callable[[Iterable[bool]], bool] = is_taken
+    status_without_route: Callable[[str], Status] = status_without_route
+
+
+def find_host(routes: RouteConfiguration, name: str, rules: RouteRules) -> VirtualHost | None:
+    """Return the host whose domain matches the name most specifically."""
+    ranked = [
+        (rank, host)
+        for host in routes.virtual_hosts
+        for domain in host.domains
+        if (rank := rules.domain_rank(domain.lower(), name.lower())) is not None
+    ]
+    return max(ranked, key=lambda each: each[0])[1] if ranked else None
+
+
+def matches(
+    match: RouteMatch, path: str, metadata: Metadata, rng: random.Random, rules: RouteRules
+) -> bool:
+    """Return whether a request takes a route."""
+    told = [rules.path_matches(match, path)]
+    told += (
+        rules.header_matches(header, rules.matched_value(header.name, metadata))
+        for header in match.headers
+    )
+    if match.per_million is not None:
+        told.append(rules.is_drawn(match.per_million, rng))
+    return rules.is_taken(told)
+
+
+class RouteSelector:
+    """By the routes of a virtual host."""
+
+    def __init__(
+        self, host: VirtualHost, *, channel_id: int, rng: random.Random, rules: RouteRules
+    ) -> None:
+        self._routes = rules.routes_in_order(host.routes)
+        self._policies = [route.hash_policies for route in self._routes]
+        self._channel_id = channel_id
+        self._rng = rng
+        self._rules = rules
+
+    def select(self, path: str, metadata: Metadata) -> Choice:
+        """Choose the first route that matches, and hash by its policies (A42-HASH-01)."""
+        for number, route in enumerate(self._routes):
+            if matches(route.match, path, metadata, self._rng, self._rules):
+                return self._follow(number, route, metadata)
+        return self._rules.status_without_route(path)
+
+    def _follow(self, number: int, route: Route, metadata: Metadata) -> Choice:
+        if not route.clusters:
+            return Status.unavailable("the matching route has no cluster")
+        return Selection(
+            self._rules.choose_cluster(route.clusters, self._rng),
+            request_hash(
+                self._rules.over_clusters(
+                    self._rules.route_policies(self._policies, number), len(route.clusters)
+                ),
+                metadata,
+                channel_id=self._channel_id,
+                random=self._rng,
+                rules=self._rules,
+            ),
+        )

@@ -27,6 +27,7 @@ from client_under_test.reference.xds.custom_rules import CustomPolicyRules
 from client_under_test.reference.xds.data_rules import DataErrorRules
 from client_under_test.reference.xds.load_rules import LoadStreamRules
 from client_under_test.reference.xds.policy_list_rules import PolicyListRules
+from client_under_test.reference.xds.route_rules import RouteReadingRules
 
 _POLICIES: Final = {
     cluster_pb2.Cluster.ROUND_ROBIN: "ROUND_ROBIN",
@@ -275,7 +276,12 @@ def everybody(watchers: Sequence[Watcher]) -> Sequence[Watcher]:
 
 @dataclass(frozen=True, kw_only=True)
 class XdsRules(
-    ClusterReadingRules, PolicyListRules, CustomPolicyRules, DataErrorRules, LoadStreamRules
+    ClusterReadingRules,
+    PolicyListRules,
+    CustomPolicyRules,
+    DataErrorRules,
+    LoadStreamRules,
+    RouteReadingRules,
 ):
     """One way of reading xDS."""
 

@@ -59,6 +59,7 @@ from conformance.judging.expectations.name_lookups import NeverResolves, Resolve
 from conformance.judging.expectations.picks import Connects, ErrorNamesFirst, ErrorNamesOnly, Picks
 from conformance.judging.expectations.policy_updates import ConfigReceived
 from conformance.judging.expectations.ring_mapping import MatchesRing
+from conformance.judging.expectations.routing import RoutedTo
 from conformance.judging.expectations.soak import FailuresExplained, OnlyListedServe
 from conformance.judging.expectations.states import EndsInState, NeverInState
 from conformance.judging.expectations.subscriptions import (
@@ -134,6 +135,7 @@ Expectation = (
     | MetricsReported
     | LoadStreamsKept
     | ReportIntervals
+    | RoutedTo
 )
 
 
@@ -208,6 +210,7 @@ __all__ = [
     "RequestsInProgress",
     "RequestsReported",
     "Resolves",
+    "RoutedTo",
     "SendsNewestNonce",
     "SeveralEndpoints",
     "StaysSubscribed",

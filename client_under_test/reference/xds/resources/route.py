@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import re2
-from envoy.type.v3 import percent_pb2
 
 from client_under_test.reference.hash_policy import BadHashPolicy, HashPolicy
 from client_under_test.reference.xds.resources.findings import Findings
@@ -22,12 +21,6 @@ from client_under_test.reference.xds.rules import XdsRules
 
 _UINT32: Final = 2**32 - 1
 _MILLION: Final = 1_000_000
-
-_DENOMINATORS: Final = {
-    percent_pb2.FractionalPercent.HUNDRED: 100,
-    percent_pb2.FractionalPercent.TEN_THOUSAND: 10_000,
-    percent_pb2.FractionalPercent.MILLION: _MILLION,
-}
 
 _STRING_MATCHES: Final = {"exact", "prefix", "suffix", "contains"}
 
@@ -74,10 +67,10 @@ def _check_domain(domain: str, known: set[str], findings: Findings) -> None:
 
 def _route(message: Any, rules: XdsRules, findings: Findings) -> Route | None:
     """One route, or None for one that asks for what gRPC does not have: such a one is passed by."""
-    if message.match.query_parameters:
+    if not rules.route_is_used(message.match):
         return None
     with findings.at("match"):
-        match = _match(message.match, findings)
+        match = _match(message.match, rules, findings)
     if match is None:
         return None
     with findings.at("route"):
@@ -132,7 +125,7 @@ def _weighted(message: Any, rules: XdsRules, findings: Findings) -> tuple[Weight
     return tuple(clusters)
 
 
-def _match(message: Any, findings: Findings) -> RouteMatch | None:
+def _match(message: Any, rules: XdsRules, findings: Findings) -> RouteMatch | None:
     prefix: str | None = None
     path: str | None = None
     regex: str | None = None
@@ -143,17 +136,22 @@ def _match(message: Any, findings: Findings) -> RouteMatch | None:
             path = message.path
         case "safe_regex":
             regex = _regex(message.safe_regex.regex, "safe_regex.regex", findings)
-        case None:
+        case None if not rules.path_may_lack:
             findings.add("must have a path, a prefix or a safe_regex", "path_specifier")
+        case None:
+            prefix = ""
         case _:
             return None
     per_million = None
     if message.HasField("runtime_fraction"):
         fraction = message.runtime_fraction.default_value
-        of = _DENOMINATORS.get(fraction.denominator)
+        of = rules.denominator(fraction.denominator)
         if of is None:
             findings.add("has an unknown denominator", "runtime_fraction.default_value")
-        per_million = fraction.numerator * (_MILLION // (of or _MILLION))
+        per_million = rules.share_of_route(
+            message.runtime_fraction.runtime_key,
+            fraction.numerator * (_MILLION // (of or _MILLION)),
+        )
     headers = []
     for number, each in enumerate(message.headers):
         with findings.at(f"headers[{number}]"):
@@ -162,7 +160,9 @@ def _match(message: Any, findings: Findings) -> RouteMatch | None:
         prefix=prefix,
         path=path,
         regex=regex,
-        case_sensitive=not message.HasField("case_sensitive") or message.case_sensitive.value,
+        case_sensitive=rules.case_counts(
+            message.case_sensitive if message.HasField("case_sensitive") else None
+        ),
         headers=tuple(headers),
         per_million=per_million,
     )

@@ -1,0 +1,50 @@
+"""How matches of routes are read (A28)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from envoy.type.v3 import percent_pb2
+
+_DENOMINATORS: Final = {
+    percent_pb2.FractionalPercent.HUNDRED: 100,
+    percent_pb2.FractionalPercent.TEN_THOUSAND: 10_000,
+    percent_pb2.FractionalPercent.MILLION: 1_000_000,
+}
+
+
+def denominator(number: int) -> int | None:
+    """Return what a denominator is as a number (A28-MATCH-07); None: it is unknown."""
+    return _DENOMINATORS.get(number)
+
+
+def share_of_route(_key: str, per_million: int) -> int | None:
+    """Return the share of a route, whatever its runtime_key is (A28-MATCH-07)."""
+    return per_million
+
+
+def route_is_used(match: Any) -> bool:
+    """Return whether a route is used: not with query_parameters (A28-MATCH-08, A28-MATCH-09)."""
+    return not match.query_parameters
+
+
+def case_counts(case_sensitive: Any | None) -> bool:
+    """Return whether the case of a path counts: unless case_sensitive is false (A28-MATCH-05)."""
+    return case_sensitive is None or bool(case_sensitive.value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RouteReadingRules:
+    """One way of reading the matches of routes."""
+
+    denominator: Callable[[int], int | None] = denominator
+    share_of_route: Callable[[str, int], int | None] = share_of_route
+    """Takes the runtime_key, and how many of a million requests take the route."""
+    route_is_used: Callable[[Any], bool] = route_is_used
+    """Takes the match of a route."""
+    path_may_lack: bool = False
+    """A28-MATCH-11: a match must have a path_specifier."""
+    case_counts: Callable[[Any | None], bool] = case_counts
+    """Takes the message of case_sensitive, or None if it is unset."""

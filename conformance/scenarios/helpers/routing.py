@@ -1,0 +1,118 @@
+"""Worlds whose routes lead to two clusters: the one of the route in question, and the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from conformance.judging.expectations import RoutedTo
+from conformance.judging.observations import Calls
+from conformance.world import UNARY, World
+from conformance.xds_config.clusters import Cluster
+from conformance.xds_config.config import XdsConfig, single_locality
+from conformance.xds_config.policies import RoundRobin
+from conformance.xds_config.routes import Route
+from fake_control_plane import HeaderMatch, RouteMatch
+
+MATCHED, OTHER = "matched", "other"
+
+ROW = "row"
+"""The metadata key that says which row of the table a request is for."""
+
+HEADER = "tier"
+"""The metadata key that the matchers of headers are about."""
+
+ANYTHING = RouteMatch(prefix="")
+
+
+Request = tuple[str, Mapping[str, str | bytes]]
+"""The path of a request, and its headers."""
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """A match, and requests that must take its route or must not: paths and headers."""
+
+    match: RouteMatch
+    takes: tuple[Request, ...] = ()
+    leaves: tuple[Request, ...] = ()
+
+
+def by_path(match: RouteMatch, *, takes: Iterable[str] = (), leaves: Iterable[str] = ()) -> Row:
+    """Return the row of a match of paths."""
+    return Row(
+        match=match,
+        takes=tuple((path, {}) for path in takes),
+        leaves=tuple((path, {}) for path in leaves),
+    )
+
+
+def by_header(
+    *, takes: Iterable[str | None] = (), leaves: Iterable[str | None] = (), **match: Any
+) -> Row:
+    """Return the row of a matcher of `HEADER`, by values of it; None: the request lacks it."""
+    matcher = HeaderMatch(**({"name": HEADER} | match))
+
+    def requests(values: Iterable[str | None]) -> tuple[Request, ...]:
+        return tuple((UNARY, {} if value is None else {HEADER: value}) for value in values)
+
+    header = RouteMatch(prefix="", headers=(matcher,))
+    return Row(match=header, takes=requests(takes), leaves=requests(leaves))
+
+
+async def two_clusters(world: World) -> dict[str, Cluster]:
+    """Return the two clusters by name, each with one endpoint."""
+    return {
+        name: single_locality(
+            await world.addresses(1), name=name, policy=RoundRobin()
+        ).get_cluster()
+        for name in (MATCHED, OTHER)
+    }
+
+
+def with_routes(clusters: Mapping[str, Cluster], *routes: Route) -> XdsConfig:
+    """Return the configuration of these routes to the clusters."""
+    return XdsConfig(clusters=tuple(clusters.values()), routes=routes)
+
+
+def to(name: str, match: RouteMatch = ANYTHING, domains: tuple[str, ...] = ("*",)) -> Route:
+    """Return a route to one of the clusters."""
+    return Route((), cluster=name, match=match, domains=domains)
+
+
+async def check_table(world: World, clause: str, rows: Mapping[str, Row]) -> None:
+    """Check that requests take the routes of a table, and no others.
+
+    The route of each row has the match of the row, and is for requests of the row alone. Behind
+    all of them is a route for everything.
+    """
+    clusters = await two_clusters(world)
+    routes = [to(MATCHED, _of_row(name, row.match)) for name, row in rows.items()]
+    await world.serve(with_routes(clusters, *routes, to(OTHER)))
+    asked = [
+        (path, {**headers, ROW: name}, cluster)
+        for name, row in rows.items()
+        for cluster, requests in ((MATCHED, row.takes), (OTHER, row.leaves))
+        for path, headers in requests
+    ]
+    expected = routed_to(clusters, *(cluster for _, _, cluster in asked))
+    calls = await calls_of(world, [(path, headers) for path, headers, _ in asked])
+    await world.check(clause, calls, expected)
+
+
+def _of_row(name: str, match: RouteMatch) -> RouteMatch:
+    of_row = HeaderMatch(name=ROW, exact=name)
+    return msgspec.structs.replace(match, headers=(*match.headers, of_row))
+
+
+def routed_to(clusters: Mapping[str, Cluster], *expected: str) -> RoutedTo:
+    """Return the expectation that calls reach these clusters, in this order."""
+    where = tuple((name, cluster.addresses()[0]) for name, cluster in clusters.items())
+    return RoutedTo(where, expected)
+
+
+async def calls_of(world: World, requests: Iterable[Request]) -> Calls:
+    """Make these requests, one after another."""
+    rounds = [await world.call([headers], path=path) for path, headers in requests]
+    return Calls(tuple(call for calls in rounds for call in calls))
