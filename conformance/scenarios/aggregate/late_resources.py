@@ -97,11 +97,11 @@ async def test_endpoints_of_a_later_leaf(world: World, names: str) -> None:
 async def test_another_route(world: World, kind: Kind) -> None:
     """No request of the channel is sent until all resources that the routes need came.
 
-    Only one of the two routes has its Cluster, or its endpoints.
+    The second of three routes lacks its Cluster, or its endpoints.
     """
-    planted = await deploy(world, direct=("b", "x"))
+    roots = ("b", "x", "c")
+    planted = await deploy(world, direct=roots)
     lacks = without_resources(planted.served, kind, "x")
-    roots = ("b", "x")
     waiting = await held_back(world, kind, lacks, *roots)
     headers = [{CLUSTER_HEADER: root} for root in roots]
     calls = await world.call(headers, deadline=timing.SEVERAL_MOMENTS)

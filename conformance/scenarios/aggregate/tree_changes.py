@@ -239,7 +239,10 @@ USES: dict[str, tuple[tuple[Shape, ...], tuple[str, ...]]] = {
 async def test_cluster_update_everywhere(
     world: World, shapes: tuple[Shape, ...], direct: tuple[str, ...]
 ) -> None:
-    """Each update of a Cluster takes effect in all routes and aggregates that use it."""
+    """Each update of a Cluster takes effect in all routes and aggregates that use it.
+
+    The last update changes only the limit of open requests, to none.
+    """
     planted = await deploy(world, *shapes, direct=direct)
     roots = (*(next(iter(shape)) for shape in shapes), *direct)
     await world.serve(planted.served)
@@ -250,6 +253,11 @@ async def test_cluster_update_everywhere(
         then = with_clusters(planted.served, renamed)
         await world.serve(then)
         await check_use(world, "A37-TREE-11", then, *roots)
+    await world.serve(with_clusters(then, replace(renamed, thresholds=(Threshold(0),))))
+    refused = EndsWith("UNAVAILABLE")
+    for root in roots:
+        calls = await world.eventually(refused, partial(calls_to, world, root))
+        await world.check("A37-TREE-11", calls, refused)
 
 
 @scenario("A37-TREE-12", "A37-TREE-15")

@@ -82,13 +82,17 @@ async def test_every_priority(world: World) -> None:
 
 @scenario("A37-DROP-05")
 async def test_shared_by_routes(world: World) -> None:
-    """The client applies the drops of a cluster, whether a route or an aggregate leads to it."""
-    cluster = limited("q", await world.endpoints(1))
-    choices = ("a", "q")
-    await world.serve(aggregate_config(choices, (below("a", "q"), dropping(cluster, ALL))))
+    """The client applies the drops of a cluster, whether a route or an aggregate leads to it.
+
+    The first leaf of the aggregate has no usable endpoint.
+    """
+    first, last = await world.endpoints(2)
+    cluster = limited("q", [last])
+    above, choices = (below("a", "p", "q"), unhealthy(limited("p", [first]))), ("a", "q")
+    await world.serve(aggregate_config(choices, (*above, dropping(cluster, ALL))))
     for way in choices:
         await world.check("A37-DROP-05", await calls_to(world, way, 10), DROPPED)
-    await world.serve(aggregate_config(choices, (below("a", "q"), dropping(cluster, NOTHING))))
+    await world.serve(aggregate_config(choices, (*above, dropping(cluster, NOTHING))))
     for way in choices:
         expected = AllServedBy(cluster.addresses())
         calls = await world.eventually(expected, partial(calls_to, world, way, 10))

@@ -27,7 +27,7 @@ from conformance.judging.expectations import (
 )
 from conformance.spec.oracles.statistics import draws_needed, draws_to_meet_all
 from conformance.world import World
-from conformance.xds_config.config import XdsConfig, one_cluster
+from conformance.xds_config.config import XdsConfig, one_cluster, single_locality
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import Policy, RingHash, RoundRobin
 from test_servers import BackendEndpoint as Member
@@ -229,6 +229,12 @@ def ranked(
     """Return a config with one locality of equal endpoints for each priority."""
     localities = tuple(map(tier, range(len(priorities)), priorities))
     return one_cluster(localities, policy=policy, is_reported=is_reported)
+
+
+def between(leaf: XdsConfig, others: Sequence[str], *, policy: Policy) -> Sequence[XdsConfig]:
+    """Return a leaf without endpoints, this leaf, and a leaf of other addresses."""
+    first = one_cluster((), name="first", policy=policy)
+    return first, leaf, single_locality(others, name="last", policy=policy)
 
 
 async def check_kept(world: World, used: Member, *, since: float) -> None:

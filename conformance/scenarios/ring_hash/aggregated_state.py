@@ -1,5 +1,6 @@
 """A42, Aggregated Connectivity State: the six rules, seen by failover or the channel's state."""
 
+from functools import partial
 from itertools import dropwhile
 
 import pytest
@@ -19,9 +20,11 @@ from conformance.scenarios.helpers.ring_order import ring_order, serve_before_re
 from conformance.spec.oracles.aggregated_state import aggregated_state
 from conformance.spec.oracles.picker import State
 from conformance.world import World
+from conformance.xds_config.broken import unhealthy
 from conformance.xds_config.config import one_cluster
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import RingHash
+from conformance.xds_config.trees import with_clusters
 from test_servers import Close, Hold, Serve, Stall
 
 WAITS = EndsWith(status="DEADLINE_EXCEEDED")
@@ -261,15 +264,25 @@ async def test_many_entries_of_one_endpoint(world: World) -> None:
 
 @scenario("A42-AGG-13")
 async def test_no_endpoints(world: World) -> None:
-    """Without any endpoint the policy reports TRANSIENT_FAILURE."""
-    lower = await endpoints(world, Serve())
-    await serve_before_requests(world, ranked((), lower))
+    """Without any endpoint the policy reports TRANSIENT_FAILURE.
+
+    At first the first priority is empty. Then an update adds an endpoint, and another makes it
+    UNHEALTHY. In the end the cluster has no endpoint.
+    """
+    upper, lower = await endpoints(world, Serve(), Serve())
+    await serve_before_requests(world, ranked((), [lower]))
+    at_lower, make_calls = AllServedBy((lower.address,)), partial(world.call, world.sessions(5))
     calls = await world.call(world.sessions(5), deadline=timing.FAR_FROM_FAILOVER)
-    await world.check("A42-AGG-13", calls, AllServedBy((lower[0].address,)))
+    await world.check("A42-AGG-13", calls, at_lower)
+    both = ranked([upper], [lower])
+    await world.serve(both)
+    why = "an update added it to the first priority"
+    await world.rounds.require(AllServedBy((upper.address,)), make_calls, why=why)
+    await world.serve(with_clusters(both, unhealthy(both.get_cluster(), priority=0)))
+    await world.check("A42-AGG-13", await world.eventually(at_lower, make_calls), at_lower)
     await world.serve(ranked(()))
     failed = EndsWith(status="UNAVAILABLE")
-    calls = await world.eventually(failed, lambda: world.call(world.sessions(5)))
-    await world.check("A42-AGG-13", calls, failed)
+    await world.check("A42-AGG-13", await world.eventually(failed, make_calls), failed)
 
 
 @scenario("A42-AGG-14", seconds=0.6)

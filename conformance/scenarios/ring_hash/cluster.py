@@ -22,6 +22,7 @@ from conformance.judging.expectations import (
 )
 from conformance.judging.observations import Answer, Calls
 from conformance.scenarios.helpers.live_policies import in_use, requests_meanwhile
+from conformance.scenarios.helpers.localities import between
 from conformance.world import ENOUGH_TO_DIFFER, TURNS, World
 from conformance.xds_config.config import XdsConfig, aggregate, single_locality, weighted_locality
 from conformance.xds_config.policies import Policy, RingHash, RoundRobin
@@ -387,21 +388,27 @@ async def test_requests_during_change(world: World, before: Policy, after: Polic
 
 @scenario("A42-CDS-25", seconds=0.6)
 @pytest.mark.parametrize(
-    ("own", "of_the_leaf"),
+    ("own", "of_the_leaf", "of_others"),
     [
-        pytest.param(RingHash(), RoundRobin(), id="ring-hash-above-round-robin"),
-        pytest.param(RoundRobin(), RingHash(), id="round-robin-above-ring-hash"),
-        pytest.param(RingHash(minimum=10), RingHash(minimum=700), id="ring-hash-above-ring-hash"),
+        pytest.param(RingHash(), RoundRobin(), None, id="ring-hash-above-round-robin"),
+        pytest.param(RoundRobin(), RingHash(), None, id="round-robin-above-ring-hash"),
+        pytest.param(RingHash(10), RingHash(700), None, id="ring-hash-above-ring-hash"),
+        pytest.param(RingHash(10), RingHash(700), RoundRobin(), id="between-other-leaves"),
     ],
 )
-async def test_aggregate(world: World, own: Policy, of_the_leaf: Policy) -> None:
+async def test_aggregate(
+    world: World, own: Policy, of_the_leaf: Policy, of_others: Policy | None
+) -> None:
     """Below an aggregate, the policy of the aggregate applies (A42), or that of the leaf (A75).
 
+    In one case there is a leaf without endpoints before the leaf in use, and a third leaf after it.
     There are two calls with each header value, so that the same calls show either policy.
     """
     world.preconditions.aggregates()
     leaf = single_locality(await world.addresses(TURNS), name="leaf", policy=of_the_leaf)
-    await world.serve(aggregate(leaf, policy=own))
+    others = await world.addresses(1)
+    leaves = [leaf] if of_others is None else between(leaf, others, policy=of_others)
+    await world.serve(aggregate(*leaves, policy=own))
     by_edition: dict[str, Expectation] = {
         edition: EqualShares(leaf.addresses())
         if isinstance(policy, RoundRobin)

@@ -41,8 +41,9 @@ class Ring(msgspec.Struct, frozen=True):
 def those_listed_now(_before: Sequence[Endpoint], now: Sequence[Endpoint]) -> Sequence[Endpoint]:
     """After an update the endpoints are those that it lists, as it lists them.
 
-    Clauses: A42-AGG-06, A42-AGG-14, A42-PICK-23, A42-RING-15, A42-RING-16, A42-RING-17,
-    A42-RING-18, A42-RING-19, A61-RING-01, A76-KEY-01, A76-KEY-03, A76-KEY-04, A76-KEY-05.
+    Clauses: A42-AGG-06, A42-AGG-13, A42-AGG-14, A42-PICK-23, A42-RING-15, A42-RING-16,
+    A42-RING-17, A42-RING-18, A42-RING-19, A61-RING-01, A76-KEY-01, A76-KEY-03, A76-KEY-04,
+    A76-KEY-05.
     """
     return now
 

@@ -167,3 +167,24 @@ third_endpoints_missed = Mutant(
     broken="a tree is used before the endpoints of its third leaf have come",
     rules={"endpoints_as_known": waiting_for_the_first_two()},
 )
+
+
+def with_the_last_route() -> dict[str, object]:
+    """Return rules by which all routes wait for the cluster of the last route alone."""
+    roots: dict[str, None] = {}
+
+    def cluster_as_known(root: str, _name: str, cluster: Cluster | None) -> Cluster | None:
+        roots.setdefault(root)
+        return cluster
+
+    return {
+        "cluster_as_known": cluster_as_known,
+        "may_be_used": lambda unfinished: not {*[*roots][-1:]} & {*unfinished},
+    }
+
+
+last_route_alone = Mutant(
+    clause="A74-CONFIG-01",
+    broken="all routes wait for the resources of the last route only",
+    rules=with_the_last_route(),
+)

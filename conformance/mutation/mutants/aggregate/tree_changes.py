@@ -422,3 +422,25 @@ endpoints_named_twice = Mutant(
         )
     },
 )
+
+
+def until_the_service_name_changes() -> Rule:
+    """Keep each leaf below an aggregate as it was when its service name last changed."""
+    known: dict[str, Leaf] = {}
+
+    def kept(root: str, leaf: Leaf | Missing) -> Leaf | Missing:
+        if isinstance(leaf, Missing) or leaf.name == root:
+            return leaf
+        before = known.get(leaf.name)
+        if before is None or before.service_name != leaf.service_name:
+            known[leaf.name] = leaf
+        return known[leaf.name]
+
+    return found_by(lambda root, found: [kept(root, leaf) for leaf in found])
+
+
+service_name_alone = Mutant(
+    clause="A37-TREE-11",
+    broken="below an aggregate, an update counts only if it changes the service name",
+    rules={"leaves": until_the_service_name_changes()},
+)

@@ -116,3 +116,17 @@ below_aggregates_alone = Mutant(
     broken="a cluster that a route leads to drops nothing",
     rules={"cluster_impl": not_of_a_route},
 )
+
+
+def not_after_the_first(aggregate: Any, leaf: Any, found: Any, child: Any) -> ClusterImplConfig:
+    """Apply no drops to the leaves of an aggregate after the first."""
+    config = cluster_impl(aggregate, leaf, found, child)
+    is_later = aggregate is not None and leaf.name != aggregate.clusters[0]
+    return replace(config, drops=()) if is_later else config
+
+
+first_leaf_alone = Mutant(
+    clause="A37-DROP-05",
+    broken="of the leaves of an aggregate only the first drops requests",
+    rules={"cluster_impl": not_after_the_first},
+)

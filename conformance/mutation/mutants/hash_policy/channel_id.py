@@ -2,10 +2,12 @@
 
 import itertools
 import random
+from collections.abc import Sequence
 
 from client_under_test.reference.editions.mutants import Mutant, for_good
 from client_under_test.reference.hash_policy import (
     ChannelIdPolicy,
+    HashPolicy,
     draw_channel_id,
     rotate_and_xor,
     xxh64,
@@ -144,4 +146,20 @@ channel_id_of_later_routes = Mutant(
     clause="A42-CHAN-04",
     broken="the second update of the routes draws a new channel id",
     rules={"channel_id_for_new_routes": DrawnByEachSecondUpdate()},
+)
+
+
+def from_the_channel_id(
+    policies: Sequence[Sequence[HashPolicy]], matched: int
+) -> Sequence[HashPolicy]:
+    """Leave out the policies before the channel id."""
+    listed = policies[matched]
+    starts = [place for place, policy in enumerate(listed) if isinstance(policy, ChannelIdPolicy)]
+    return listed[starts[-1] :] if starts else listed
+
+
+channel_id_overwrites = Mutant(
+    clause="A42-CHAN-05",
+    broken="the channel's id replaces the results of earlier policies",
+    rules={"route_policies": from_the_channel_id},
 )

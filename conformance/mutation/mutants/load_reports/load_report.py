@@ -1,18 +1,22 @@
 """Mutants of the clauses in load_report.toml."""
 
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
 from client_under_test.reference.clusters.aggregates import cluster_impl
-from client_under_test.reference.editions.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant, for_good
 from client_under_test.reference.policies.configs import ClusterImplConfig
 from client_under_test.reference.policies.interface import Account
 from client_under_test.reference.policies.rules.admission import (
     Counts,
+    DropCategory,
     LoadKey,
     counted_for,
+    falls_to,
+    told_category,
     when_ended,
     when_sent,
 )
@@ -288,4 +292,29 @@ last_locality_counts = Mutant(
     clause="A62-LOAD-01",
     broken="requests of pick_first count for its last locality",
     rules={"counted_for": one_locality("three")},
+)
+
+
+first_category_for_all = Mutant(
+    clause="A42-LOAD-11",
+    broken="all drops are reported under the first category that dropped a request",
+    rules={"told_category": for_good(told_category)},
+)
+
+
+def under_the_first_listed() -> dict[str, object]:
+    """Return rules that report each drop under the first category of the list."""
+    names: dict[str, str] = {}
+
+    def drawn(drops: Sequence[DropCategory], rng: random.Random) -> str | None:
+        names.update({drop.category: drops[0].category for drop in drops})
+        return falls_to(drops, rng)
+
+    return {"falls_to": drawn, "told_category": lambda name: names.get(name, name)}
+
+
+first_listed_category_for_all = Mutant(
+    clause="A42-LOAD-11",
+    broken="all drops are reported under the first category of the list",
+    rules=under_the_first_listed(),
 )

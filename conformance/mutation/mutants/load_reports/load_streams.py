@@ -15,12 +15,13 @@ from client_under_test.reference.clusters.discovery import Aggregate
 from client_under_test.reference.editions.mutants import Mutant, for_good
 from client_under_test.reference.policies.interface import Account, Update
 from client_under_test.reference.policies.rules.admission import (
+    Counts,
     LoadKey,
     counted_for,
     when_ended,
     when_sent,
 )
-from client_under_test.reference.values import Locality
+from client_under_test.reference.values import Locality, Status
 from client_under_test.reference.xds.load_rules import (
     as_asked,
     asked_for,
@@ -464,4 +465,38 @@ load_before_the_first_stream_lost = Mutant(
     broken="requests from before the first response on a load stream are not reported",
     rules={"counted_for": from_the_first_response.counted},
     xds={"time_to_report": from_the_first_response.time_to_report},
+)
+
+
+class NotIssued:
+    """A request that ends with this code does not count as issued."""
+
+    def __init__(self, code: str) -> None:
+        self._code = code
+        self._counts = False
+
+    def ends_flight(self, status: Status) -> bool:
+        """Note the code of the request that ends."""
+        self._counts = status.code == self._code
+        return True
+
+    def ended(self, counts: Counts, ok: bool) -> Counts:  # noqa: FBT001 - how it ended
+        """Count the end of a request, and its start unless it ended with the code."""
+        ended = when_ended(counts, ok)
+        return replace(ended, issued=max(0, ended.issued - self._counts))
+
+
+CANCELLED, EXPIRED = NotIssued("CANCELLED"), NotIssued("DEADLINE_EXCEEDED")
+
+cancelled_not_issued = Mutant(
+    clause="A27-LRS-10",
+    broken="a request that the client cancels does not count as issued",
+    rules={"ends_flight": CANCELLED.ends_flight, "when_ended": CANCELLED.ended},
+)
+
+
+expired_not_issued = Mutant(
+    clause="A27-LRS-11",
+    broken="a request whose deadline passes does not count as issued",
+    rules={"ends_flight": EXPIRED.ends_flight, "when_ended": EXPIRED.ended},
 )

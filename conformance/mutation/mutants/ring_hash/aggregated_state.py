@@ -264,3 +264,10 @@ half_is_enough = Mutant(
         )
     },
 )
+
+
+emptied_ring_stays = Mutant(
+    clause="A42-AGG-13",
+    broken="a ring that an update empties keeps its endpoints",
+    rules={"ring_endpoints": lambda before, now: now or before},
+)

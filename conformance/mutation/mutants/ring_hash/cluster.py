@@ -705,3 +705,16 @@ maglev_with_a_ring_config = Mutant(
     broken="MAGLEV is treated as RING_HASH if the Cluster has ring_hash_lb_config",
     xds=accepted_with("ring_hash_lb_config"),
 )
+
+
+def policy_of_the_first_leaf() -> Callable[[Aggregate | None, Leaf], PolicyConfig]:
+    """Use the policy of the first leaf for all leaves of an aggregate."""
+    first: dict[str, PolicyConfig] = {}
+    return lambda above, leaf: first.setdefault(above.name, leaf.policy) if above else leaf.policy
+
+
+first_leaf_for_all = Mutant(
+    clause="A42-CDS-25",
+    broken="the policy of the first leaf applies to all leaves of an aggregate",
+    rules={"policy_source": policy_of_the_first_leaf()},
+)
