@@ -131,13 +131,14 @@ async def test_priorities(world: World) -> None:
 async def test_changed_tree(world: World) -> None:
     """Requests in flight to a leaf still count when the leaf moves in the tree.
 
-    An update adds a leaf before the one in use; the next removes it and the leaf after.
+    An update adds a leaf before the one in use. The next one removes that leaf, and moves the leaf
+    behind one without a usable endpoint.
     """
     members = await world.endpoints(3)
-    leaves = [limited(name, [member], 2) for name, member in zip("bcx", members, strict=True)]
-    b, c, x = leaves
-    lists = (below("m", "b", "c"), below("m", "x", "b", "c"), below("m", "b"))
-    first, second, third = (aggregate_config(("m",), (aggregate, b, c, x)) for aggregate in lists)
+    b, c, x = (limited(name, [member], 2) for name, member in zip("bcx", members, strict=True))
+    leaves = (b, unhealthy(c), x)
+    lists = (below("m", "b", "c"), below("m", "x", "b", "c"), below("m", "c", "b"))
+    first, second, third = (aggregate_config(("m",), (each, *leaves)) for each in lists)
     await world.serve(first)
     await connected(world, "m")
     streams = Streams(world)

@@ -30,6 +30,7 @@ from conformance.xds_config.broken import (
     with_endpoints,
     without_resources,
 )
+from conformance.xds_config.clusters import Cluster
 from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.routes import CLUSTER_HEADER
 from conformance.xds_config.trees import at_the_first, with_clusters
@@ -58,6 +59,11 @@ async def moved(world: World, served: XdsConfig, name: str) -> XdsConfig:
         (address,) = await world.addresses(1)
         served = with_clusters_changed(served, with_endpoints(address), position)
     return served
+
+
+def renamed(cluster: Cluster) -> Cluster:
+    """Return the cluster with another EDS service name."""
+    return cluster.known_as(f"new-{cluster.name}")
 
 
 async def with_another_beside(world: World, served: XdsConfig) -> XdsConfig:
@@ -168,7 +174,10 @@ async def test_updated_clusters(world: World) -> None:
 
 @scenario("A37-TROUBLE-07", "A37-TROUBLE-08", "A37-TROUBLE-09", "A37-TREE-02", "A37-TROUBLE-35")
 async def test_deleted_clusters(world: World) -> None:
-    """If a cluster in use is deleted, its tree fails, or the client skips it, by edition."""
+    """If a cluster in use is deleted, its tree fails, or the client skips it, by edition.
+
+    Two of the deleted clusters are sent again with another EDS service name.
+    """
     planted = await deploy(world, *TREES, NESTED, direct=(UNAFFECTED_ROOT, DIRECT))
     well, gone = planted.served, (*each_position("x"), "nested-n", DIRECT)
     await in_use(world, well, *ROOTS, DIRECT, UNAFFECTED_ROOT)
@@ -182,6 +191,7 @@ async def test_deleted_clusters(world: World) -> None:
     await world.check("A37-TROUBLE-35", calls, at_the_first(lacks, UNAFFECTED_ROOT))
     (address,) = await world.addresses(1)
     again = with_clusters_changed(await moved(world, well, "x"), with_endpoints(address), DIRECT)
+    again = with_clusters_changed(again, renamed, "first-x", DIRECT)
     await world.serve(again, unheard=True)
     await check_each(world, "A37-TROUBLE-09", again, *roots, DIRECT)
 

@@ -229,6 +229,13 @@ async def test_answer_types(world: World, clause: str, at: str, is_truncated: bo
 ADDRESSES: Final = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
 
 
+OTHER_LOCALITY: Final = ClusterVariant(
+    "A37-DNS-03",
+    "locality { region: 'another' zone: 'one' sub_zone: 'than none' }",
+    within="load_assignment.endpoints",
+)
+
+
 POLICIES: Final[Mapping[str, Policy]] = {"turns": RoundRobin(), "ring": RingHash()}
 
 
@@ -237,8 +244,8 @@ async def test_several_addresses(world: World) -> None:
     """All addresses of a name are one priority with one endpoint or pick_first.
 
     The cluster is the target of a route and a leaf of an aggregate, under each policy. The address
-    in use fails. Leaves and aggregates have lrs_server, because the text does not state which one
-    applies.
+    in use fails. The load_assignment names a locality. Leaves and aggregates have lrs_server,
+    because the text does not state which one applies.
     """
     await world.names.begin({host("several"): NameRecords(ADDRESSES)})
     members, leaves = dict[str, Member](), list[Cluster]()
@@ -259,7 +266,8 @@ async def test_several_addresses(world: World) -> None:
     ]
     roots = tuple(cluster.name for cluster in (*leaves, *above))
     served = aggregate_config(roots, (*leaves, *above))
-    await world.serve(served)
+    messages = (OTHER_LOCALITY.of(cluster.resource()) for cluster in leaves)
+    await world.serve(with_raw_clusters(served, *messages))
     used = set[str]()
     for root in roots:
         calls = await calls_to(world, root, ENOUGH_TO_DIFFER, deadline=timing.COLD_CALL)

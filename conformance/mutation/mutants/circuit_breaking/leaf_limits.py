@@ -115,3 +115,19 @@ anew_in_another_tree = Mutant(
     broken="a leaf in another list of leaves starts at zero",
     rules={"cluster_impl": anew_for_another_list},
 )
+
+
+def anew_at_another_position(
+    aggregate: Any, leaf: Any, found: Any, child: Any
+) -> ClusterImplConfig:
+    """Count requests to a leaf separately for each position in a list of leaves."""
+    config = cluster_impl(aggregate, leaf, found, child)
+    position = 0 if aggregate is None else aggregate.clusters.index(leaf.name)
+    return replace(config, service_name=f"{config.service_name}#{position}")
+
+
+anew_at_each_position = Mutant(
+    clause="A37-CB-07",
+    broken="a leaf at another position of the list starts at zero",
+    rules={"cluster_impl": anew_at_another_position},
+)

@@ -236,3 +236,26 @@ refused_for_good = Mutant(
     broken="a cluster that was rejected is never used again",
     rules={"leaves": once_missing(lambda leaf: not leaf.is_gone)},
 )
+
+
+def as_before_deletion() -> Choose:
+    """Use a cluster that is sent again as it was when it was deleted."""
+    before: dict[str, Leaf] = {}
+    deleted = set[str]()
+
+    def known(leaf: Leaf | Missing) -> Leaf | Missing:
+        if isinstance(leaf, Missing):
+            deleted.add(leaf.name)
+            return leaf
+        if leaf.name not in deleted:
+            before[leaf.name] = leaf
+        return before.get(leaf.name, leaf)
+
+    return of_each(known)
+
+
+sent_again_as_before = Mutant(
+    clause="A37-TROUBLE-09",
+    broken="a deleted cluster that is sent again is used as it was before",
+    rules={"leaves": as_before_deletion()},
+)

@@ -1,7 +1,8 @@
 """Mutants of the clauses in dns.toml."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from typing import Any
 
 import dns.asyncquery
 import dns.asyncresolver
@@ -231,4 +232,32 @@ name_below_an_aggregate_for_good = Mutant(
     clause="A37-DNS-12",
     broken="a LOGICAL_DNS cluster below an aggregate keeps its first name",
     rules={"leaves": first_name_for_good(below=True)},
+)
+
+
+class WrittenLocality:
+    """The locality that load_assignment gives to the endpoint of a LOGICAL_DNS cluster."""
+
+    def __init__(self) -> None:
+        self._written = Locality()
+
+    def note(self, message: Any, found: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+        """Note the locality of a Cluster with load_assignment."""
+        for each in message.load_assignment.endpoints:
+            named = each.locality
+            self._written = Locality(region=named.region, zone=named.zone, sub_zone=named.sub_zone)
+        return found
+
+    def locality(self) -> Locality:
+        """Return the locality that was noted last."""
+        return self._written
+
+
+WRITTEN = WrittenLocality()
+
+locality_of_load_assignment = Mutant(
+    clause="A37-DNS-03",
+    broken="the locality of LOGICAL_DNS is the one in load_assignment",
+    rules={"dns_locality": WRITTEN.locality},
+    xds={"wrong_with_cluster": WRITTEN.note},
 )
