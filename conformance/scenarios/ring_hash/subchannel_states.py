@@ -199,7 +199,8 @@ async def test_ready_again(world: World) -> None:
         await order[0].kill()
         for least in (tried, tried + 1):
             enough = AttemptCount(least={address: least}, others=True)
-            await world.attempts.until(enough, meanwhile=[order.request])
+            attempts = await world.attempts.until(enough, meanwhile=[order.request])
+            await world.check("A42-SUB-10", attempts, enough)
             await order[0].set_mode(Serve())
         calls = await world.eventually(home, lambda: world.call([order.request] * 5))
         await world.check("A42-SUB-10", calls, home)
