@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 
 from client_under_test.launching.pidfd import pidfd_open
+from conformance.runner.collection import scenarios
 from conformance.runner.files import PREFIX
 from conformance.runner.interruption import AGAIN
 
@@ -377,8 +378,7 @@ print("begins", flush=True)
 os.execv(sys.argv[1], sys.argv[1:])
 """
 BY = (sys.executable, "-I", "-S", "-c", HOLDS_SIGNALS_BACK)
-OF_SHORT_RUN = 8
-"""Scenarios."""
+OF_SHORT_RUN = sum(name.startswith("ring.size") for name in scenarios())
 SHORT_RUN = ("run", "reference", "--scenario", "ring.size*", "--jobs", "2")
 
 
