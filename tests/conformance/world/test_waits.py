@@ -56,6 +56,7 @@ UNSEEN = {
     "scenarios/aggregate/tree.py: test_depth_corrected: call",
     "scenarios/ring_hash/aggregated_state.py: test_no_idle_between_attempts: over",
     "scenarios/load_reports/load_report.py: test_drops: call",
+    "scenarios/load_reports/load_report.py: test_two_drop_categories: call",
     "scenarios/load_reports/load_report.py: test_failed_and_queued: over",
     "scenarios/load_reports/load_report.py: test_successes_errors_and_requests_in_progress: call",
     "scenarios/load_reports/load_report.py: test_successes_errors_and_requests_in_progress: over",

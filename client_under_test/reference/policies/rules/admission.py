@@ -148,7 +148,10 @@ def drop_is_told(_category: str | None) -> bool:
 
 
 def told_category(category: str | None) -> str | None:
-    """A32-CB-24, A37-LOAD-06, A42-LOAD-11: report a drop under its category, if it has one."""
+    """Report a drop under its category, if it has one.
+
+    Clauses: A32-CB-24, A37-LOAD-06, A42-LOAD-11, A42-LOAD-12.
+    """
     return category
 
 

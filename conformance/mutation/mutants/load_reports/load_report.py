@@ -296,7 +296,7 @@ last_locality_counts = Mutant(
 
 
 first_category_for_all = Mutant(
-    clause="A42-LOAD-11",
+    clause="A42-LOAD-12",
     broken="all drops are reported under the first category that dropped a request",
     rules={"told_category": for_good(told_category)},
 )
@@ -314,7 +314,7 @@ def under_the_first_listed() -> dict[str, object]:
 
 
 first_listed_category_for_all = Mutant(
-    clause="A42-LOAD-11",
+    clause="A42-LOAD-12",
     broken="all drops are reported under the first category of the list",
     rules=under_the_first_listed(),
 )
