@@ -281,7 +281,7 @@ async def test_route_update(world: World) -> None:
     served = await world.plain_ring(A)
     headers = [{"a": "same", "b": value} for value in world.values.some(ENOUGH_TO_DIFFER)]
     await world.require_served(headers)
-    for policies in ((A,), *CHANGES):
+    for policies in ((A,), *CHANGES, (A,), ()):
         routes = (Route(policies, path=EMPTY), Route(policies))
         changed = replace(served, routes=routes)
         await world.serve(changed)
