@@ -94,11 +94,11 @@ def run_mutants(options: MutantOptions, catalogue: Catalogue, screen: Console) -
             )
 
     runs = [ran_once(chosen, f"{len(chosen)} mutants")]
-    while (once := to_repeat(chosen, list(map(_by_mutant, runs)), catalogue)) and not runs[
-        -1
-    ].troubles:
+    records = [_by_mutant(runs[0])]
+    while not runs[-1].troubles and (once := to_repeat(chosen, records, catalogue)):
         runs.append(ran_once(once, f"{len(once)} mutants that passed once"))
-    made = matrix(chosen, list(map(_by_mutant, runs)), there, catalogue)
+        records.append(_by_mutant(runs[-1]))
+    made = matrix(chosen, records, there, catalogue)
     troubles = [trouble for ran in runs for trouble in ran.troubles]
     seconds = sum(ran.wall_seconds for ran in runs)
     _show(screen, made, chosen, seconds, [in_a_line(each, out / TROUBLE) for each in troubles])
