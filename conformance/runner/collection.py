@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -151,6 +152,17 @@ def _items(settings: Path | None) -> tuple[pytest.Item, ...]:
     with isolated():
         code = pytest.main([*arguments(settings, 0), "--collect-only"], plugins=[lister])
     if code not in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}:
+        _forget_scenarios()
         words = "; ".join(lister.troubles) or f"pytest ended with {code}"
         raise RuntimeError(f"scenarios cannot be collected: {words}")
     return lister.items
+
+
+def _forget_scenarios() -> None:
+    """Make pytest import every module of scenarios the next time.
+
+    pytest keeps a module whose import failed, and would next time collect what is above the error.
+    """
+    for name, module in [*sys.modules.items()]:
+        if SCENARIOS in Path(getattr(module, "__file__", None) or "/").parents:
+            del sys.modules[name]

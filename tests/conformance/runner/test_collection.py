@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from conformance.runner import collection
 from conformance.runner.collection import scenarios, scenarios_named
 from conformance.runner.selection import is_named
 
@@ -27,3 +30,15 @@ def test_those_of_a_name_are_those_of_all_that_have_it(patterns: tuple[str, ...]
     }
     assert scenarios_named(patterns) == there
     assert len(there) < len(everything)
+
+
+def test_a_module_that_cannot_be_imported_is_told_each_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = (collection.SCENARIOS / "pytest.ini").read_text("utf-8")
+    (tmp_path / "pytest.ini").write_text(settings, "utf-8")
+    (tmp_path / "broken.py").write_text("nowhere.to_be_found\n", "utf-8")
+    monkeypatch.setattr(collection, "SCENARIOS", tmp_path)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match=r"(?s)cannot be collected.*broken\.py.*nowhere"):
+            scenarios()
