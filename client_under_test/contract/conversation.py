@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from client_under_test.contract import messages as contract
+from client_under_test.contract.invalid_line import InvalidLine, undecodable
 from client_under_test.contract.messages import (
     Answer,
     AskHello,
@@ -43,25 +44,9 @@ BYTES_A_CALL: Final = 16 << 10
 LONGEST_UPDATE: Final = 32 << 20
 BYTES_A_POLICY: Final = 128 << 20
 
-_SHOWN: Final = 200
-
 
 class Flood(Exception):
     """Far more was said than what was asked can explain."""
-
-
-class InvalidLine(Exception):
-    """A line that the contract does not know, or not at this place.
-
-    Args:
-        line: the line, shortened.
-        why: what is wrong with it.
-    """
-
-    def __init__(self, line: bytes, why: str) -> None:
-        super().__init__(why)
-        self.line: Final = line[:_SHOWN].decode("utf-8", "backslashreplace")
-        self.why: Final = why
 
 
 class OtherContract(Exception):
@@ -96,6 +81,7 @@ class Conversation:
         self._longest_line = LONGEST_LINE
         self._allowance = BYTES_AT_FIRST
         self._requests: dict[int, Request | None] = {}
+        self._answered: set[int] = set()
         self._policies: set[int] = set()
         self._instances: dict[int, int] = {}  # policies by the numbers of their instances
         self._opened_any = False
@@ -176,7 +162,7 @@ class Conversation:
             answer: Answer = _decode(line)
         except msgspec.DecodeError as trouble:
             self._check_contract(line)
-            raise InvalidLine(line, str(trouble)) from trouble
+            raise undecodable(line, trouble) from trouble
         if isinstance(answer, Hello) and answer.contract not in contract.VERSIONS:
             raise OtherContract(answer.contract)
         self._check(answer, line)
@@ -196,6 +182,8 @@ class Conversation:
 
     def _check(self, answer: Answer, line: bytes) -> None:
         """Check that the adapter may send this message now."""
+        if (why := self._repeated(answer)) is not None:
+            raise InvalidLine(line, why, "twice")
         why = self._against_hello(answer) if isinstance(answer, Hello) else None
         why = why or (
             self._against_reply(answer)
@@ -205,13 +193,24 @@ class Conversation:
         if why is not None:
             raise InvalidLine(line, why)
 
+    def _repeated(self, answer: Answer) -> str | None:
+        """Return what the adapter has answered or reported before, if this does so once more."""
+        if isinstance(answer, Hello | Done | Error):
+            if answer.id not in self._requests and answer.id in self._answered:
+                return f"request {answer.id} has already been answered"
+        elif isinstance(answer, Finished) and (
+            answer.call in self._known_calls and answer.call not in self._calls
+        ):
+            return f"call {answer.call} has already finished"
+        return None
+
     def _against_reply(self, answer: Hello | Done | Error) -> str | None:
         """Why a request cannot be answered so; else it has been answered."""
         number = answer.id
         if number is None:
             return None
         if number not in self._requests:
-            return f"request {number} was not asked, or has been answered"
+            return f"request {number} was not asked"
         if isinstance(answer, Hello) != isinstance(self._requests[number], AskHello) and not (
             isinstance(answer, Error)
         ):
@@ -222,6 +221,7 @@ class Conversation:
         if isinstance(answer, Done) and isinstance(asked, Watch) and asked.channel in self._open:
             return f"channel {asked.channel} is watched until it is closed"
         del self._requests[number]
+        self._answered.add(number)
         if isinstance(answer, Error):
             self._policies.discard(number)
             self._calls = {name: asked for name, asked in self._calls.items() if asked != number}

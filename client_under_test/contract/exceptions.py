@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import re
 import signal as signals
-from typing import Final
+from typing import Final, Literal
+
+Fault = Literal[
+    "not JSON",  # such as a log line
+    "field",  # a field is missing, unknown, or has a wrong value
+    "twice",  # the answer to a request, or the end of a call, for the second time
+    "order",  # a right message at a wrong place
+]
+"""What is wrong with a line that an adapter must not write."""
 
 LAST_WORDS: Final = 5
 """Lines of stderr that are quoted."""
@@ -165,6 +173,21 @@ class ClientHung(ConversationFailed):
     """The process lives, but did not answer a request, or end a call, in time."""
 
 
+class DoneMissing(ConversationFailed):
+    """The adapter reported the end of every call of a request, but not that the request is done.
+
+    Args:
+        number: the id of the request.
+    """
+
+    def __init__(self, number: int, *, hello_said: bool, stderr_tail: str = "") -> None:
+        super().__init__(
+            f"all calls have `finished`, but there is no `done` for request {number}",
+            hello_said=hello_said,
+            stderr_tail=stderr_tail,
+        )
+
+
 class ClientFlooded(ConversationFailed):
     """The process wrote far more than its requests can explain."""
 
@@ -175,15 +198,26 @@ class ProtocolError(ConversationFailed):
     Args:
         line: what it wrote, shortened.
         why: what is wrong with it.
+        fault: which kind of fault that is.
     """
 
-    def __init__(self, line: str, why: str, *, hello_said: bool, stderr_tail: str = "") -> None:
+    def __init__(
+        self,
+        line: str,
+        why: str,
+        *,
+        hello_said: bool,
+        stderr_tail: str = "",
+        fault: Fault = "order",
+    ) -> None:
         super().__init__(
             f"the adapter wrote a line that is not a valid message ({why}): {line}",
             hello_said=hello_said,
             stderr_tail=stderr_tail,
         )
         self.line: Final = line
+        self.why: Final = why
+        self.fault: Final[Fault] = fault
 
 
 class StdoutClosed(ConversationFailed):

@@ -108,23 +108,33 @@ class Batch:
         """The calls that the suite has cancelled, whether they had ended or not."""
         return frozenset(self._given_up)
 
-    async def finished(self, *, deadline: float) -> tuple[Outcome, ...]:
-        """All outcomes, in the order of the calls.
+    async def finished(
+        self, *, deadline: float, done_deadline: float | None = None
+    ) -> tuple[Outcome, ...]:
+        """Return all outcomes, in the order of the calls.
+
+        Args:
+            deadline: seconds for the calls to end.
+            done_deadline: seconds from the last of them to the `done`; None: until `deadline`.
 
         Raises:
             ClientHung: not all calls ended within `deadline` seconds.
+            DoneMissing: they did, but the `done` did not follow.
             RequestRefused, ConversationFailed: as they say.
         """
         try:
-            async with asyncio.timeout(deadline):
+            async with asyncio.timeout(deadline) as limit:
+                if done_deadline is not None:
+                    await self._dialogue.until(lambda: not self._missing or self._is_over())
+                    limit.reschedule(asyncio.get_running_loop().time() + done_deadline)
                 await self._dialogue.until(self._is_over)
         except TimeoutError:
-            missing = [name for name in self._ids if name not in self._outcomes]
+            missing = self._missing
+            if not missing:
+                raise self._dialogue.done_missing(self._number) from None
             raise self._dialogue.hung(
                 f"did not end {len(missing)} of {len(self._ids)} calls within {deadline:g} s, "
                 f"such as {missing[0]}"
-                if missing
-                else f"ended every call, but did not say so within {deadline:g} s"
             ) from None
         self._dialogue.check_refusal(self._number, "`start_calls`")
         return tuple(self._outcomes[name] for name in self._ids)
@@ -211,6 +221,11 @@ class Batch:
             for outcome in self.outcomes[given:]:
                 given += 1
                 yield outcome
+
+    @property
+    def _missing(self) -> list[str]:
+        """The calls that have not ended."""
+        return [name for name in self._ids if name not in self._outcomes]
 
     def _is_over(self) -> bool:
         return self._dialogue.is_over(self._number)

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
@@ -13,7 +14,7 @@ import msgspec
 
 from client_under_test.contract import messages as contract
 from client_under_test.contract.adapter_clock import Clock, Impossible
-from client_under_test.contract.conversation import Flood, InvalidLine, OtherContract
+from client_under_test.contract.conversation import Flood, OtherContract
 from client_under_test.contract.exceptions import (
     ClientCrashed,
     ClientExited,
@@ -28,6 +29,7 @@ from client_under_test.contract.exceptions import (
     UnknownKnob,
     WrongContract,
 )
+from client_under_test.contract.invalid_line import InvalidLine
 from client_under_test.contract.messages import Hello, OpenChannel, OptionValue, RegisterPolicy
 from client_under_test.environments import Prepared
 from client_under_test.launching.channels import Channel
@@ -410,8 +412,8 @@ class ClientProcess:
             return
         try:
             self._dialogue.hear(data)
-        except InvalidLine as babble:
-            self._fail(ProtocolError, babble.line, babble.why)
+        except InvalidLine as invalid:
+            self._fail(partial(ProtocolError, fault=invalid.fault), invalid.line, invalid.why)
         except Flood:
             self._fail(ClientFlooded, "the client wrote without end")
         except OtherContract as other:

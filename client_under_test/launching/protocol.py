@@ -11,7 +11,12 @@ from typing import Final, Protocol
 from client_under_test.contract import messages as contract
 from client_under_test.contract.adapter_clock import Clock
 from client_under_test.contract.conversation import Conversation
-from client_under_test.contract.exceptions import ClientHung, ConversationFailed, RequestRefused
+from client_under_test.contract.exceptions import (
+    ClientHung,
+    ConversationFailed,
+    DoneMissing,
+    RequestRefused,
+)
 from client_under_test.contract.messages import (
     Answer,
     AskHello,
@@ -177,6 +182,12 @@ class StdioProtocol:
             f"the client {what}",
             hello_said=self.hello is not None,
             stderr_tail=self._stderr_tail(),
+        )
+
+    def done_missing(self, number: int) -> DoneMissing:
+        """Return the exception for a request whose calls have finished, without a `done`."""
+        return DoneMissing(
+            number, hello_said=self.hello is not None, stderr_tail=self._stderr_tail()
         )
 
     async def until(self, ready: Callable[[], bool]) -> None:

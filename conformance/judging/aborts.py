@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from conformance.judging.verdicts import Cause
 
 
@@ -84,6 +86,10 @@ class RingUnknown(Exception):
 
 class HostNamesIgnored(Exception):
     """The client does not see the host names that its process was given."""
+
+
+NEVER_CONNECTED: Final = "the client never opened a stream to the control plane"
+"""How the description of a ``NeverConnected`` begins."""
 
 
 class NeverConnected(Exception):

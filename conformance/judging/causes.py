@@ -9,6 +9,7 @@ from client_under_test.contract.exceptions import (
     ClientHung,
     ConversationFailed,
     ConversationOver,
+    DoneMissing,
     NoOwnHosts,
 )
 from conformance import timing
@@ -59,7 +60,14 @@ KNOWN: tuple[tuple[type[BaseException], Verdict, Reason], ...] = (
 EXPECTED = tuple(kind for kind, _, _ in KNOWN)
 """All others are mistakes of the suite."""
 
-OF_WAITING = (NeverConnected, ClientHung, NoAckOrNack, PreconditionTimeout, SuiteTimeout)
+OF_WAITING = (
+    NeverConnected,
+    ClientHung,
+    DoneMissing,
+    NoAckOrNack,
+    PreconditionTimeout,
+    SuiteTimeout,
+)
 """Those that say that something did not come in time."""
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from conformance.judging.verdicts import ClauseResult, Verdict
+from conformance.judging.aborts import NEVER_CONNECTED
+from conformance.judging.verdicts import ClauseResult, Reason, Verdict
 from conformance.reporting.report import Exit, Run, is_fatal
 from conformance.spec.catalogue import Catalogue, load
 
@@ -21,7 +22,7 @@ FAST: Final = "--fast"
 OTHERS: Final = {
     Exit.INTERRUPTED: "interrupted, so the results are incomplete",
     Exit.SUITE_TROUBLE: "errors of the suite or the machine left clauses without a verdict",
-    Exit.ADAPTER_TROUBLE: "adapter errors left clauses without a verdict (see xdspec doctor)",
+    Exit.ADAPTER_TROUBLE: "adapter errors left clauses without a verdict",
     Exit.NOTHING_RAN: "no clause was judged",
 }
 
@@ -45,12 +46,25 @@ def in_one_line(run: Run, codes: Sequence[Exit], *, strict: bool = False) -> str
 def _statement(run: Run, code: Exit, *, strict: bool) -> str:
     if code is Exit.DEVIATES:
         return _deviates(run, strict=strict)
+    if code is Exit.ADAPTER_TROUBLE and _doctor_can_help(run):
+        return f"{OTHERS[code]} (see xdspec doctor)"
     if code is not Exit.CONFORMS:
         return OTHERS[code]
     if run.part:
         shard = no_new_failures(run.clauses.items(), is_whole=False)
         return f"{shard} in this shard; xdspec merge judges the whole run"
     return no_new_failures(run.clauses.items(), is_whole=is_whole([run], load()))
+
+
+def _doctor_can_help(run: Run) -> bool:
+    """Return whether `xdspec doctor`, which checks without xDS, may see what left no verdict."""
+    causes = {
+        cause
+        for clause in run.clauses.values()
+        if clause.reason is Reason.ADAPTER
+        for cause in clause.seen
+    }
+    return not causes or not all(cause.startswith(NEVER_CONNECTED) for cause in causes)
 
 
 def is_whole(runs: Iterable[Run], catalogue: Catalogue) -> bool:

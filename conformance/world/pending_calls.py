@@ -46,11 +46,18 @@ class Started(Protocol):
 
     def __aiter__(self) -> AsyncIterator[Outcome]: ...
 
-    async def finished(self, *, deadline: float) -> tuple[Outcome, ...]:
+    async def finished(
+        self, *, deadline: float, done_deadline: float | None = None
+    ) -> tuple[Outcome, ...]:
         """Return every outcome, once all calls have ended.
+
+        Args:
+            deadline: seconds for the calls to end.
+            done_deadline: seconds from the last of them to the adapter's `done`.
 
         Raises:
             ClientHung: they have not all ended in time.
+            DoneMissing: they have, but the adapter wrote no `done`.
         """
 
     async def cancel(self, *, deadline: float) -> None:
@@ -211,7 +218,9 @@ class PendingCalls:
         while True:
             before = len(self._batch.outcomes)
             try:
-                return await self._batch.finished(deadline=timing.BATCH + longest)
+                return await self._batch.finished(
+                    deadline=timing.BATCH + longest, done_deadline=timing.ADAPTER_REPLY
+                )
             except ClientHung as hung:
                 ended = len(self._batch.outcomes)
                 if self._in_time(ended, longest):

@@ -9,6 +9,7 @@ from client_under_test import Channel
 from client_under_test.contract.exceptions import ClientTrouble, ConversationFailed
 from conformance import timing
 from conformance.judging.aborts import (
+    NEVER_CONNECTED,
     HostNamesIgnored,
     NeverConnected,
     PreconditionTimeout,
@@ -124,9 +125,10 @@ class Preconditions:
             ends = Counter(f"{call.status} ({call.details or 'no details'})" for call in made)
             (end, count), *_ = ends.most_common(1)
             raise NeverConnected(
-                f"the client never opened a stream to the control plane: {count} of {len(made)} "
+                f"{NEVER_CONNECTED}: {count} of {len(made)} "
                 f"calls ended with {end}. Does the adapter register xDS, if its library wants "
-                f"that, and does the library read {BOOTSTRAP_VARIABLE}?"
+                f"that (Go: import google.golang.org/grpc/xds), and does the library read "
+                f"{BOOTSTRAP_VARIABLE}?"
             )
 
     async def one_story(self) -> None:

@@ -88,11 +88,15 @@ def refuse(request: dict[str, Any]) -> None:
     threading.Thread(target=refuse_the_cluster, daemon=True).start()
 
 
-def fail(request: dict[str, Any], status: str, details: str, off: int = 0) -> None:
+def end_calls(request: dict[str, Any], status: str, details: str, off: int = 0) -> None:
     """End every call of a request, with no word to the control plane."""
     for call in request["calls"]:
         failed = {"status": status, "details": details, "hostname": None}
         say("finished", call=call["id"], **failed, started_at=now() + off, ended_at=now() + off)
+
+
+def fail(request: dict[str, Any], status: str, details: str, off: int = 0) -> None:
+    end_calls(request, status, details, off)
     say("done", id=request["id"])
 
 
@@ -127,6 +131,7 @@ ON_FIRST_CALL: dict[str, Callable[[dict[str, Any]], object]] = {
     "refuser": refuse,
     "stray": stray,
     "jumper": lambda request: stray(request, AN_HOUR),
+    "undone": lambda request: end_calls(request, "UNAVAILABLE", "no resolver of xds"),
 }
 
 

@@ -328,6 +328,7 @@ FAKES = {  # and the time scale of their runs
     "stray": 1.0,
     "denier": 1.0,
     "jumper": 1.0,
+    "undone": 1.0,
     "impostor": 1.0,
     "boaster": 1.0,
     "stillborn": 1.0,

@@ -227,13 +227,15 @@ class ManualCalls:
         for outcome in await self.finished(deadline=0):
             yield outcome
 
-    async def finished(self, *, deadline: float) -> tuple[Outcome, ...]:
+    async def finished(
+        self, *, deadline: float, done_deadline: float | None = None
+    ) -> tuple[Outcome, ...]:
         """Return every outcome, once the user reports the end of all calls, without a deadline.
 
         Raises:
             ClientUnable: the user does not know the status of some calls.
         """
-        del deadline
+        del deadline, done_deadline
         while missing := await self._missing():
             if self._told in {UNKNOWN, WAITING}:
                 raise self._nobody_knows(missing)

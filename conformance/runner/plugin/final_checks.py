@@ -6,7 +6,12 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from client_under_test.contract.exceptions import ClientHung, ClockWrong, ConversationFailed
+from client_under_test.contract.exceptions import (
+    ClientHung,
+    ClockWrong,
+    ConversationFailed,
+    DoneMissing,
+)
 from conformance.judging import causes
 from conformance.judging.aborts import NeverConnected, ReportContradicted
 from conformance.judging.evidence import Trouble
@@ -48,7 +53,10 @@ async def final_checks(made: World, error: BaseException | None) -> FinalChecks:
             if not isinstance(error, ClientHung):
                 await made.preconditions.a_steady_clock()
             await made.preconditions.one_story()
-        except (NeverConnected, ReportContradicted, ConversationFailed) as worse:
+        except NeverConnected as worse:
+            # A client whose adapter breaks the contract may never have had a reason to connect.
+            error = error if isinstance(error, DoneMissing) else worse
+        except (ReportContradicted, ConversationFailed) as worse:
             error = worse
     if error is not None:
         waited = round(made.channels.starved(made.process), 3)

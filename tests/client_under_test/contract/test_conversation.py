@@ -10,9 +10,9 @@ from client_under_test.contract.conversation import (
     LONGEST_UPDATE,
     Conversation,
     Flood,
-    InvalidLine,
     OtherContract,
 )
+from client_under_test.contract.invalid_line import InvalidLine
 from client_under_test.contract.messages import (
     Answer,
     AskHello,
@@ -102,16 +102,16 @@ def test_what_may_be_said(
         (b'{"type":"sing"}\n', "sing"),
         (b'{"type":"done","id":2,"extra":1}\n', "extra"),
         (done(7), "request 7 was not asked"),
-        (done(1), "request 1 was not asked, or has been answered"),
+        (done(1), "request 1 has already been answered"),
         (done(0), "request 0 is not answered so"),
         (done(2), "channel 1 is watched until it is closed"),
-        (HELLO + HELLO, "request 0 was not asked, or has been answered"),
+        (HELLO + HELLO, "request 0 has already been answered"),
         (HELLO.replace(b'"id":0', b'"id":2'), "request 2 is not answered so"),
         (error("9"), "request 9 was not asked"),
         (finished("c"), "call c was not requested"),
-        (finished("a") + finished("a"), "call a was not requested, or has already finished"),
+        (finished("a") + finished("a"), "call a has already finished"),
         (finished("a") + done(3), "calls of request 3 have not finished"),
-        (error("3") + finished("a"), "call a was not requested, or has already finished"),
+        (error("3") + finished("a"), "call a has already finished"),
         (b'{"type":"opened","call":"z","hostname":"h","at":1}\n', "call z was not requested"),
         (state(8), "channel 8 is not watched"),
     ],
@@ -120,6 +120,68 @@ def test_babble(conversation: Conversation, data: bytes, why: str) -> None:
     with pytest.raises(InvalidLine) as babble:
         conversation.hear(data)
     assert why in babble.value.why
+
+
+ENDED = finished("a")[:-1]
+
+
+@pytest.mark.parametrize(
+    ("line", "fault", "why"),
+    [
+        (b"Connected!", "not JSON", "JSON is malformed"),
+        (b"[" * 100_000, "not JSON", ""),
+        (b"7", "not JSON", "Expected `object`"),
+        (
+            ENDED.replace(b'"OK"', b'"Canceled"'),
+            "field",
+            'answer `finished`: `status` is "Canceled", which is none of OK, CANCELLED, UNKNOWN, ',
+        ),
+        (
+            ENDED.replace(b'"hostname":null,', b""),
+            "field",
+            "answer `finished` lacks the field `hostname`",
+        ),
+        (
+            ENDED.replace(b'"hostname"', b'"host":1,"hostname"'),
+            "field",
+            "answer `finished` has an unknown field `host`",
+        ),
+        (
+            ENDED.replace(b'_at":1', b'_at":1.5'),
+            "field",
+            "answer `finished`: `started_at` is 1.5 (Expected `int`, got `float`)",
+        ),
+        (
+            HELLO[:-1].replace(b"[]", b'["wath"]'),
+            "field",
+            'answer `hello`: `capabilities` is ["wath"], which is none of metadata, ',
+        ),
+        (b'{"type":"sing"}', "field", '`type` is "sing", which is none of done, error, '),
+        (done(1)[:-1], "twice", "request 1 has already been answered"),
+        (done(9)[:-1], "order", "request 9 was not asked"),
+    ],
+)
+def test_each_fault_of_a_line_is_named(
+    conversation: Conversation, line: bytes, fault: str, why: str
+) -> None:
+    with pytest.raises(InvalidLine) as invalid:
+        conversation.hear(line + b"\n")
+    assert invalid.value.fault == fault
+    assert why in invalid.value.why
+
+
+def test_a_cut_line_shows_the_faulty_field(conversation: Conversation) -> None:
+    line = ENDED.replace(b'"details":""', b'"details":"' + b"x" * 900 + b'"')
+    line = line.replace(b'"ended_at":2', b'"ended_at":-2')
+    with pytest.raises(InvalidLine) as invalid:
+        conversation.hear(line + b"\n")
+    shown = invalid.value.line
+    assert shown.startswith('{"type":"finished","call":"a",')
+    assert shown.endswith('"ended_at":-2}')
+    assert "x … x" in shown
+    with pytest.raises(InvalidLine) as invalid:
+        conversation.hear(line.replace(b'"type"', b'"kind"') + b"\n")
+    assert invalid.value.line.endswith("xxx …")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from client_under_test.contract.adapter_clock import Impossible
-from client_under_test.contract.conversation import InvalidLine
+from client_under_test.contract.invalid_line import InvalidLine
 from client_under_test.contract.messages import OpenChannel, PlannedCall, StartCalls, Watch
 from client_under_test.launching.protocol import StdioProtocol
 

@@ -62,6 +62,13 @@ CLAUSES = {"A42-RING-04", "A42-RING-09"}
         ("flooder", "fail", "flooded", 1, "wrote without end"),
         ("babbler", "error", "adapter", 6, "wrote a line that is not a valid message"),
         (
+            "undone",
+            "error",
+            "adapter",
+            6,
+            "all calls have `finished`, but there is no `done` for request ",
+        ),
+        (
             "stray",
             "error",
             "adapter",

@@ -197,6 +197,7 @@ SAID = [
     (trouble.ClientExited(3, **AFTER), Verdict.FAIL, Reason.EXITED),
     (trouble.ClientHung("hung", **AFTER), Verdict.FAIL, Reason.HUNG),
     (trouble.ClientFlooded("wrote", **AFTER), Verdict.FAIL, Reason.FLOODED),
+    (trouble.DoneMissing(9, **AFTER), Verdict.ERROR, Reason.ADAPTER),
     (trouble.ProtocolError("hi", "why", **AFTER), Verdict.ERROR, Reason.ADAPTER),
     (trouble.HelloContradicted("another version", **AFTER), Verdict.ERROR, Reason.ADAPTER),
     (trouble.ClockWrong("in the future", **AFTER), Verdict.ERROR, Reason.ADAPTER),

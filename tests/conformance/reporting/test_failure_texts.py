@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from client_under_test import Identity
+from conformance.judging.aborts import NEVER_CONNECTED
 from conformance.judging.evidence import JudgedClient, Record
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import console
@@ -150,6 +151,12 @@ def test_failures_are_not_hidden_behind_an_error_of_the_adapter() -> None:
         "adapter errors left clauses without a verdict (see xdspec doctor), and "
         "does not conform (1 new failure)"
     )
+
+
+def test_the_doctor_is_named_only_where_it_can_help() -> None:
+    never = f"{NEVER_CONNECTED}: 4 of 4 calls ended with UNAVAILABLE"
+    last = shown(run(record("sums", errs(Reason.ADAPTER, never, OTHER)))).strip().splitlines()[-1]
+    assert last.endswith("adapter errors left clauses without a verdict")
 
 
 def test_each_served_line_stands_once_and_behind_what_differs() -> None:

@@ -26,7 +26,8 @@ class Late:
     def __init__(self, ended: int) -> None:
         self.outcomes = (None,) * ended
 
-    async def finished(self, *, deadline: float) -> None:
+    async def finished(self, *, deadline: float, done_deadline: float | None = None) -> None:
+        del done_deadline
         raise ClientHung(f"not within {deadline:g} s", hello_said=True, stderr_tail="")
 
     async def unless_refused(self, waiting: Coroutine[Any, Any, Any], _: object) -> Any:
