@@ -1,4 +1,4 @@
-"""Changes that make a cluster's resources unusable or invalid."""
+"""Changes that make resources unusable or invalid."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+from envoy.extensions.filters.network.http_connection_manager.v3 import (
+    http_connection_manager_pb2,
+)
 from msgspec.structs import replace
 
 from conformance.xds_config.clusters import Cluster
-from conformance.xds_config.config import XdsConfig
+from conformance.xds_config.config import LISTENER, ROUTE, XdsConfig
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.trees import with_clusters
-from fake_control_plane import Kind
+from fake_control_plane import Kind, RouteMatch, resources
 
 ClusterChange = Callable[[Cluster], Cluster]
 
@@ -94,6 +97,25 @@ def rejected_logical_dns(cluster: Cluster) -> Any:
     message = cluster.resource()
     message.type = message.LOGICAL_DNS
     return message
+
+
+def rejected_listener(served: XdsConfig) -> Any:
+    """Return a Listener that every client rejects: its RDS has no ConfigSource (A27)."""
+    message = resources.listener(LISTENER, route_config=served.rds or ROUTE)
+    manager = http_connection_manager_pb2.HttpConnectionManager()
+    message.api_listener.api_listener.Unpack(manager)
+    manager.rds.ClearField("config_source")
+    message.api_listener.api_listener.Pack(manager)
+    return message
+
+
+def rejected_routes(served: XdsConfig) -> Any:
+    """Return a RouteConfiguration that every client rejects: the first route matches nothing (A28).
+
+    The others are valid.
+    """
+    first = replace(served.routes[0], match=RouteMatch())
+    return replace(served, routes=(first, *served.routes)).route_configuration()
 
 
 def without_resources(served: XdsConfig, kind: Kind, *names: str) -> XdsConfig:

@@ -51,6 +51,8 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
     """The client's local cap on ring sizes, an input of the oracle alone."""
     given: tuple[RawResource, ...] = ()
     """Resources as bytes, each in place of the one of its kind and name, or beside the others."""
+    rds: str | None = ROUTE
+    """The name of the route configuration; None: the Listener holds it."""
     unsent: tuple[tuple[Kind, str], ...] = ()
     """What is never sent though it is here: a client that asks for it gets no answer."""
 
@@ -77,6 +79,8 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
         words += "".join(f"; {', '.join(names)}: {said}" for said, names in alike.items())
         if len(others) > MOST_LISTED:
             words += f"; {len(others) - MOST_LISTED} more clusters"
+        if self.rds != ROUTE:
+            words += f"; routes by the name {self.rds}" if self.rds else "; routes in the Listener"
         words += "".join(
             f"; {resource.kind.value} {resource.name} as {len(resource.body)} given bytes"
             for resource in self.given
@@ -101,10 +105,11 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     def resources_by_name(self) -> dict[tuple[Kind, str], Any]:
         """Every resource, by its kind and name, in the order in which they are sent."""
-        made: dict[tuple[Kind, str], Any] = {
-            (Kind.LISTENER, LISTENER): resources.listener(LISTENER, route_config=ROUTE),
-            (Kind.ROUTE, ROUTE): self.route_configuration(),
-        }
+        routes = self.route_configuration()
+        listener = resources.listener(LISTENER, route_config=self.rds or routes)
+        made: dict[tuple[Kind, str], Any] = {(Kind.LISTENER, LISTENER): listener}
+        if self.rds:
+            made[Kind.ROUTE, self.rds] = routes
         made |= {(Kind.CLUSTER, cluster.name): cluster.resource() for cluster in self.clusters}
         made |= {
             (Kind.ENDPOINTS, cluster.endpoints_name): cluster.endpoints()
@@ -124,7 +129,7 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(cluster.name for cluster in self.clusters if cluster.is_reported)
 
     def route_configuration(self) -> Any:
-        """Return the RDS resource."""
+        """Return the routes, as the RDS resource or as the Listener holds them."""
         hosts: dict[tuple[str, ...], list[Any]] = {}
         for route in self.routes:
             hosts.setdefault(route.domains, []).append(
@@ -137,7 +142,7 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
                 )
             )
         return resources.route_configuration(
-            ROUTE,
+            self.rds or ROUTE,
             *(
                 resources.virtual_host(_host_name(domains), domains, *routes)
                 for domains, routes in hosts.items()

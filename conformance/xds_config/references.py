@@ -19,7 +19,7 @@ import msgspec
 
 from conformance.judging.verdicts import Cause
 from conformance.xds_config.clusters import Aggregate, Cluster, Eds, LogicalDns
-from conformance.xds_config.config import LISTENER, ROUTE, XdsConfig
+from conformance.xds_config.config import LISTENER, XdsConfig
 from conformance.xds_config.routes import Route
 from fake_control_plane import Event, Kind, Request, Response, Service, StreamOpened
 from fake_control_plane.stream import WILDCARD
@@ -193,9 +193,10 @@ def _references(served: XdsConfig) -> Iterator[_Reference]:
     def roots(clusters: Iterable[Cluster]) -> frozenset[str]:
         return targets & {cluster.name for cluster in clusters}
 
-    yield from reference(NO_ROUTES, [(Kind.LISTENER, LISTENER)], [(Kind.ROUTE, ROUTE)], targets)
+    listener, routes = [(Kind.LISTENER, LISTENER)], [(Kind.ROUTE, served.rds)] if served.rds else []
+    yield from reference(NO_ROUTES, listener, routes, targets)
     by_route = frozenset((Kind.CLUSTER, name) for name in targets)
-    yield from reference(NO_CLUSTERS, [(Kind.ROUTE, ROUTE)], by_route, targets)
+    yield from reference(NO_CLUSTERS, routes or listener, by_route, targets)
     above, dns, eds = of_type(Aggregate), of_type(LogicalDns), of_type(Eds)
     below = frozenset(
         (Kind.CLUSTER, name)

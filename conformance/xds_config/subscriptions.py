@@ -8,7 +8,7 @@ underlying clusters (A37), and an EDS cluster to its endpoints.
 from __future__ import annotations
 
 from conformance.spec.oracles.cluster_tree import tree
-from conformance.xds_config.config import LISTENER, ROUTE, XdsConfig
+from conformance.xds_config.config import LISTENER, XdsConfig
 from conformance.xds_config.trees import known_clusters
 from fake_control_plane import Kind
 
@@ -26,7 +26,8 @@ def subscriptions(served: XdsConfig) -> Asked:
     asked = {(Kind.LISTENER, LISTENER)}
     if asked & given:
         return frozenset(asked)
-    asked.add((Kind.ROUTE, ROUTE))
+    if served.rds:
+        asked.add((Kind.ROUTE, served.rds))
     if asked & given:
         return frozenset(asked)
     clusters = known_clusters(served)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from client_under_test.reference.clusters.aggregates import ClusterRules
 from client_under_test.reference.resolving.dependency_rules import DependencyRules
+from client_under_test.reference.resolving.listener_rules import ListenerRules
 from client_under_test.reference.resolving.name_rules import NameRules
 from client_under_test.reference.resolving.selector import RouteRules
 from client_under_test.reference.transport.clock import Clock
@@ -16,7 +17,7 @@ from client_under_test.reference.transport.subchannels import BackoffDelay
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResolverRules(RouteRules, ClusterRules, DependencyRules, NameRules):
+class ResolverRules(RouteRules, ClusterRules, DependencyRules, ListenerRules, NameRules):
     """The rules for resolving a target."""
 
 

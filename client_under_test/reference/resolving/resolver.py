@@ -11,6 +11,7 @@ from client_under_test.reference.policies.configs import ClusterManagerConfig
 from client_under_test.reference.policies.interface import PolicyConfig, Update
 from client_under_test.reference.resolving.context import ResolverContext
 from client_under_test.reference.resolving.dependencies import ClusterTrees, Looked
+from client_under_test.reference.resolving.listener_rules import Source
 from client_under_test.reference.resolving.selector import (
     FailingSelector,
     PlainSelector,
@@ -20,7 +21,6 @@ from client_under_test.reference.resolving.selector import (
 )
 from client_under_test.reference.transport.dns import Result
 from client_under_test.reference.values import Endpoint, Status
-from client_under_test.reference.xds.ads import Absent
 from client_under_test.reference.xds.client import Watch, XdsClient
 from client_under_test.reference.xds.resources.kinds import Kind
 from client_under_test.reference.xds.resources.values import Listener, RouteConfiguration
@@ -117,6 +117,7 @@ class XdsResolver:
         self._is_due = False
         self._is_closed = False
         self._trees = ClusterTrees(client, means, self._resolve_soon)
+        self._source: Source | None = None
         self._route_watch: Watch | None = None
         self._selector: tuple[RouteConfiguration, Selector] | None = None
         self._listener_watch = client.watch(Kind.LISTENER, name, self._resolve_soon)
@@ -156,7 +157,9 @@ class XdsResolver:
             return
         routes = self._routes()
         if routes is None:
-            return
+            if self._selector is None or self._means.rules.keeps_routes_until_others_come:
+                return
+            routes = Status.unavailable("the routes have not come")
         if isinstance(routes, Status):
             self._fail(routes)
             return
@@ -184,19 +187,21 @@ class XdsResolver:
 
     def _routes(self) -> RouteConfiguration | Status | None:
         """Return the routes as they are known; None: not received yet."""
-        listener = self._listener_watch.outcome
+        rules = self._means.rules
+        listener = rules.known_or_failed(Kind.LISTENER.noun, self._listener_watch.outcome)
         if not isinstance(listener, Listener):
             self._watch_routes(None)
-            assert listener is None or isinstance(listener, Absent)
-            return None if listener is None else listener.status
-        if isinstance(listener.routes, RouteConfiguration):
+            assert listener is None or isinstance(listener, Status)
+            return listener
+        self._source = rules.routes_of_listener(listener.routes, self._source)
+        if isinstance(self._source, RouteConfiguration):
             self._watch_routes(None)
-            return listener.routes
-        self._watch_routes(listener.routes)
+            return self._source
+        self._watch_routes(self._source)
         assert self._route_watch is not None, "just made"
-        routes = self._route_watch.outcome
-        assert routes is None or isinstance(routes, RouteConfiguration | Absent)
-        return routes.status if isinstance(routes, Absent) else routes
+        routes = rules.known_or_failed(Kind.ROUTE.noun, self._route_watch.outcome)
+        assert routes is None or isinstance(routes, RouteConfiguration | Status)
+        return routes
 
     def _watch_routes(self, name: str | None) -> None:
         before = self._route_watch
@@ -205,7 +210,7 @@ class XdsResolver:
         self._route_watch = None
         if name is not None:
             self._route_watch = self._client.watch(Kind.ROUTE, name, self._resolve_soon)
-        if before is not None:
+        if before is not None and self._means.rules.leaves_routes(before.key[1]):
             before.cancel()
 
     def _fail(self, status: Status) -> None:

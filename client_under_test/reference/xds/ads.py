@@ -246,9 +246,9 @@ class Ads:
     def _take(self, kind: Kind, resource: Good | Bad) -> list[Output]:
         """Take one resource of a response; ignore a resource that was not requested."""
         of_type = self._types[kind]
-        name = (
-            self._rules.taken_for(resource.name, tuple(of_type.wanted)) if resource.name else None
-        )
+        name, wanted_names = resource.name, tuple(of_type.wanted)
+        if name:
+            name = self._rules.taken_for(kind.noun, name, wanted_names)
         if name is None:
             return []
         wanted = of_type.wanted[name]

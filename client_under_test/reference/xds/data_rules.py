@@ -41,8 +41,8 @@ def deletion_counts_unless_ignored(features: Collection[str]) -> bool:
 def refusal_leaves_what_was(_noun: str, _features: Collection[str]) -> bool:
     """Keep the last valid resource when an invalid one arrives.
 
-    Clauses: A37-TROUBLE-13, A37-TROUBLE-26, A37-VALID-28, A42-CDS-19, A42-RING-20, A46-NACK-03,
-    A52-CUSTOM-09.
+    Clauses: A27-LDS-09, A27-RDS-04, A37-TROUBLE-13, A37-TROUBLE-26, A37-VALID-28, A42-CDS-19,
+    A42-RING-20, A46-NACK-03, A52-CUSTOM-09.
     """
     return False
 
@@ -50,7 +50,7 @@ def refusal_leaves_what_was(_noun: str, _features: Collection[str]) -> bool:
 def nothing_of_it(_message: Any) -> Any:
     """Use no part of an invalid resource.
 
-    Clauses: A37-TROUBLE-13, A37-TROUBLE-26, A52-CUSTOM-14.
+    Clauses: A27-RDS-04, A37-TROUBLE-13, A37-TROUBLE-26, A52-CUSTOM-14.
     """
     return None
 
@@ -58,7 +58,7 @@ def nothing_of_it(_message: Any) -> Any:
 def deletion_counts_as_a_data_error(features: Collection[str]) -> bool:
     """A88: by another feature only, and whatever A53's says, what is deleted is used no more.
 
-    Clauses: A88-DATA-01, A88-DATA-04.
+    Clauses: A27-LDS-06, A88-DATA-01, A88-DATA-04.
     """
     return FAILS_ON_DATA_ERRORS in features
 

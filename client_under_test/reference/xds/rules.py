@@ -213,16 +213,16 @@ def drop_may_lack(_field: str) -> bool:
 def as_wanted(_noun: str, names: Sequence[str]) -> Sequence[str]:
     """A37: subscribe once to each resource, however many watchers it has, until none is left.
 
-    Clauses: A27-ADS-03, A37-TREE-07, A37-TREE-08, A37-TREE-09, A37-TREE-10, A37-TREE-34,
-    A37-TREE-38.
+    Clauses: A27-ADS-03, A27-LDS-04, A37-TREE-07, A37-TREE-08, A37-TREE-09, A37-TREE-10,
+    A37-TREE-34, A37-TREE-38.
     """
     return names
 
 
-def the_very_name(name: str, wanted: Sequence[str]) -> str | None:
+def the_very_name(_noun: str, name: str, wanted: Sequence[str]) -> str | None:
     """A27: use a resource only under exactly the requested name.
 
-    Clauses: A27-CDS-08, A27-CDS-09.
+    Clauses: A27-CDS-08, A27-CDS-09, A27-LDS-05, A27-RDS-01.
     """
     return name if name in wanted else None
 
@@ -232,7 +232,7 @@ def left_out_is_deleted(noun: str) -> bool:
 
     A resource that the server sends again is used again, even if A53 ignored its deletion.
 
-    Clauses: A37-TROUBLE-08, A53-DEL-02.
+    Clauses: A27-LDS-06, A37-TROUBLE-08, A53-DEL-02.
     """
     return noun in {"Listener", "Cluster"}
 
@@ -328,9 +328,9 @@ class XdsRules(
     """Takes the numerator and the denominator as a number."""
     names_asked_for: Callable[[str, Sequence[str]], Sequence[str]] = as_wanted
     """Takes the short name of a message, such as Cluster, and the watched names."""
-    taken_for: Callable[[str, Sequence[str]], str | None] = the_very_name
-    """Takes the name of a received resource and the requested names; returns the requested name
-    that it is used for, or None."""
+    taken_for: Callable[[str, str, Sequence[str]], str | None] = the_very_name
+    """Takes the short name of a message, the name of a received resource, and the requested names;
+    returns the requested name that it is used for, or None."""
     left_out_is_deleted: Callable[[str], bool] = left_out_is_deleted
     told_of_news: Callable[[Sequence[Any]], Sequence[Any]] = everybody
     hears_of_loss: Callable[[str, bool], bool] = who_has_nothing

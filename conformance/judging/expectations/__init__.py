@@ -66,6 +66,7 @@ from conformance.judging.expectations.subscriptions import (
     SendsNewestNonce,
     StaysSubscribed,
     SubscribesBesidesClusters,
+    SubscribesByName,
     SubscribesOnce,
     SubscribesTo,
 )
@@ -114,6 +115,7 @@ Expectation = (
     | LeafOrder
     | SubscribesTo
     | SubscribesBesidesClusters
+    | SubscribesByName
     | SubscribesOnce
     | StaysSubscribed
     | SendsNewestNonce
@@ -215,6 +217,7 @@ __all__ = [
     "SeveralEndpoints",
     "StaysSubscribed",
     "SubscribesBesidesClusters",
+    "SubscribesByName",
     "SubscribesOnce",
     "SubscribesTo",
     "WrongKind",

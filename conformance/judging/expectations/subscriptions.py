@@ -49,6 +49,23 @@ class SubscribesTo(TimeDependent, frozen=True, tag="asks_for", kw_only=True):
         )
 
 
+class SubscribesByName(TimeDependent, frozen=True, tag="asks_by_name", kw_only=True):
+    """The client asks for just these names in its last request of a kind, if it sent any.
+
+    Clauses: A27-LDS-04.
+    """
+
+    kind: Literal["LISTENER", "ROUTE"]
+    names: tuple[str, ...]
+
+    def finding(self, seen: Observation) -> Finding:
+        """Weigh requests."""
+        asked = [set(request.names) for request in _requests(seen) if request.kind == self.kind]
+        last = asked[-1] if asked else set[str]()
+        wanted = f"{self.kind.lower()} asked for {_listed(set(self.names))}"
+        return Finding(last == set(self.names), wanted, f"asks for {_listed(last)}")
+
+
 class SubscribesOnce(TimeIndependent, frozen=True, tag="asks_once"):
     """No request names a resource twice, and all of them are on one stream.
 

@@ -41,7 +41,7 @@ last_one_kept = Mutant(
 )
 
 
-def whatever_comes(name: str, wanted: Sequence[str]) -> str | None:
+def whatever_comes(_noun: str, name: str, wanted: Sequence[str]) -> str | None:
     """Treat an unsolicited resource as the first requested one."""
     return name if name in wanted else next(iter(wanted), None)
 
@@ -53,9 +53,9 @@ strangers_taken = Mutant(
 )
 
 
-def alike(change: Callable[[str], str]) -> Callable[[str, Sequence[str]], str | None]:
+def alike(change: Callable[[str], str]) -> Callable[[str, str, Sequence[str]], str | None]:
     """Treat names as equal if `change` makes them equal."""
-    return lambda name, wanted: next(
+    return lambda _noun, name, wanted: next(
         (wanted_name for wanted_name in wanted if change(wanted_name) == change(name)), None
     )
 
@@ -78,7 +78,7 @@ names_by_their_beginning = Mutant(
     clause="A27-CDS-09",
     broken="a name that starts with the requested name is equal to it",
     xds={
-        "taken_for": lambda name, wanted: next(
+        "taken_for": lambda _noun, name, wanted: next(
             (wanted_name for wanted_name in wanted if name.startswith(wanted_name)), None
         )
     },

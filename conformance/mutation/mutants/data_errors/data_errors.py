@@ -28,10 +28,10 @@ class Forgotten:
         self._present: set[str] = set()
         self._forgotten: set[str] = set()
 
-    def taken_for(self, name: str, wanted: Sequence[str]) -> str | None:
+    def taken_for(self, noun: str, name: str, wanted: Sequence[str]) -> str | None:
         """Handle each resource of a response."""
         self._present.add(name)
-        return None if name in self._forgotten else the_very_name(name, wanted)
+        return None if name in self._forgotten else the_very_name(noun, name, wanted)
 
     def left_out_is_deleted(self, noun: str) -> bool:
         """Handle the end of a response."""
