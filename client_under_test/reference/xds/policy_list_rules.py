@@ -40,7 +40,7 @@ def in_order(entries: Sequence[Any]) -> Sequence[Any]:
     """A52: all entries may have their turn, the first one first.
 
     Clauses: A52-CHANGE-01, A52-LIST-01, A52-LIST-02, A52-LIST-03, A52-LIST-07, A52-LIST-08,
-    A52-RING-01.
+    A52-LIST-12, A52-RING-01.
     """
     return entries
 

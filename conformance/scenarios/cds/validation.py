@@ -74,6 +74,7 @@ TYPES = (
         for kind in ("STATIC", "STRICT_DNS", "ORIGINAL_DST")
     ),
     ClusterVariant("A37-VALID-05", less="type"),
+    ClusterVariant("A37-VALID-05", ASSIGNED, less="type"),
     ClusterVariant("A37-VALID-06", "type: 17"),
     ClusterVariant("A27-CDS-02", less=EDS),
     ClusterVariant("A27-CDS-03", less="eds_config", within=EDS),
@@ -104,6 +105,7 @@ AGGREGATES = tuple(
         ("A37-VALID-08", f"typed_config {{ type_url: '{TYPE}/{OTHER_CLUSTERS}' }}", ""),
         ("A37-VALID-10", given_bytes(f"{TYPE}/{AGGREGATE}"), ""),
         ("A37-VALID-09", given_bytes(f"{TYPE}/{AGGREGATE}", NO_MESSAGE), ""),
+        ("A37-VALID-09", given_bytes(f"{TYPE}/{AGGREGATE}", rf"\n\007place-1{NO_MESSAGE}"), ""),
     )
 )
 

@@ -129,9 +129,9 @@ async def test_used_policy(world: World) -> None:
 SIZES = tuple(
     {field: value}
     for field in ("minRingSize", "maxRingSize")
-    for value in ("many", {"a": 1}, [1], True, -1)
+    for value in ("many", {"a": 1}, [1], True, -1, 1500.5)
 )
-"""Configs of ring_hash_experimental whose size is no number, or is negative."""
+"""Configs of ring_hash_experimental whose size is no whole number, or is negative."""
 
 
 REFUSED = (
@@ -158,7 +158,12 @@ REFUSED = (
     *(
         ClusterVariant("A52-LIST-12", policies(*entries))
         for policy in NO_LIST
-        for entries in ((policy,), (policy, TURNS), (in_localities(policy, TURNS),))
+        for entries in (
+            (policy,),
+            (policy, TURNS),
+            (in_localities(policy, TURNS),),
+            (UNKNOWN, policy, TURNS),
+        )
     ),
     *(
         ClusterVariant("A52-LIST-13", policies(struct("ring_hash_experimental", sizes)))

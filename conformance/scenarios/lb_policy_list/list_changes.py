@@ -34,6 +34,7 @@ from conformance.xds_config.policy_lists import (
     policies,
     ring_hash,
     round_robin,
+    struct,
     unknown,
 )
 from conformance.xds_config.routes import SESSION
@@ -135,6 +136,8 @@ async def test_aggregate(world: World, own: Policy, of_the_leaf: Policy) -> None
 BAD = {
     "nothing known": policies(unknown()),
     "a ring of another hash": policies(ring_hash(function="hash_function: MURMUR_HASH_2")),
+    "a size that is no number": policies(struct("ring_hash_experimental", {"minRingSize": "many"})),
+    "nothing known below": policies(in_localities(unknown()), round_robin()),
 }
 
 

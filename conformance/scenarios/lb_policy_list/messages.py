@@ -54,6 +54,10 @@ LARGE = (1_100, DEFAULT_CAP)
 """The least and the most of a minimum that is above the default and within each client's cap."""
 
 
+LATER_MAXIMA = (34, 45, 57, 69, 80, 92, 103)
+"""Maxima of a ring with weights 1, 40, 40 and 40 at which rounding adds no entry."""
+
+
 NO_FUNCTION = ""
 
 
@@ -85,10 +89,15 @@ async def test_minimum(world: World) -> None:
 async def test_maximum(world: World) -> None:
     """The client builds the ring with the maximum_ring_size of RingHash.
 
-    A light endpoint would need a ring above the maximum.
+    A light endpoint would need a ring above the maximum. The second update changes the maximum
+    alone.
     """
     live = await LivePolicy.begin(world, weights=(1, 40, 40, 40))
-    for sizes in (RingHash(minimum=8, maximum=12), RingHash(maximum=1025)):
+    for sizes in (
+        RingHash(minimum=8, maximum=12),
+        RingHash(minimum=8, maximum=world.rng.choice(LATER_MAXIMA)),
+        RingHash(maximum=1025),
+    ):
         await live.taken(ring("A52-RING-02", sizes), sizes, exactly=True)
 
 

@@ -106,7 +106,7 @@ async def test_second_priority(world: World) -> None:
 async def test_changed_header(world: World) -> None:
     """After an update, the picker hashes by the new request_hash_header.
 
-    The first update names another header, and the next one names none.
+    Updates name another header, none, the first header, and an empty one.
     """
     served = await world.plain_ring(ring=TypedRingHash(HEADER))
     some, others = (world.values.some(ENOUGH_TO_DIFFER) for _ in range(2))
@@ -117,7 +117,12 @@ async def test_changed_header(world: World) -> None:
         )
     ]
     await world.check("A76-REQ-01", await world.call(headers), served.matches_ring())
-    for clause, named in (("A76-REQ-01", OTHER), ("A76-REQ-09", None)):
+    for clause, named in (
+        ("A76-REQ-01", OTHER),
+        ("A76-REQ-09", None),
+        ("A76-REQ-01", HEADER),
+        ("A76-REQ-09", ""),
+    ):
         changed = served.with_policy(TypedRingHash(named))
         await world.serve(changed)
         calls = await world.eventually(changed.matches_ring(), partial(world.call, headers))

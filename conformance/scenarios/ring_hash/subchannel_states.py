@@ -36,14 +36,23 @@ async def test_no_requests(world: World) -> None:
 
 @scenario("A42-SUB-02", "A42-SUB-03")
 async def test_one_hash(world: World) -> None:
-    """A request connects the endpoint that it picks, and no other."""
-    order = await ring_order(world, 4)
+    """A request connects the endpoint that it picks, and no other.
+
+    Then requests pick a second endpoint. At the end, updates remove an endpoint and add it again.
+    """
+    order = await ring_order(world, 5)
     first = {order[0].address: 1}
     await world.require_served([order.request])
     await world.check("A42-SUB-02", world.attempts.seen(), AttemptCount(least=first, others=True))
     await world.require_served([order.request] * 50)
     await world.attempts.quiet_from_now(why="many requests with one hash")
     await world.check("A42-SUB-03", world.attempts.seen(), AttemptCount(least=first))
+    both = {**first, order[1].address: 1}
+    await world.require_served([order.request, order.beginning_with(order[1])] * 25)
+    for served in (order.without(order[4]), order.served):
+        await world.serve(served)
+        await world.attempts.quiet_from_now(why="requests with two hashes, and an update")
+        await world.check("A42-SUB-03", world.attempts.seen(), AttemptCount(least=both))
 
 
 @scenario("A42-SUB-04", "A42-SUB-05", needs=("watch",), seconds=1)

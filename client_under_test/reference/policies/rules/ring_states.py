@@ -91,8 +91,8 @@ def first_idle(
     Those that failed go on retrying by themselves beside it.
 
     Clauses: A42-PRO-01, A42-PRO-02, A42-PRO-03, A42-PRO-04, A42-PRO-05, A42-PRO-06, A42-PRO-07,
-    A42-PRO-09, A42-PRO-10, A42-PRO-11, A42-PRO-12, A42-SUB-01, A42-SUB-13 (A61), A61-PRO-01,
-    A61-PRO-02, A61-PRO-03.
+    A42-PRO-09, A42-PRO-10, A42-PRO-11, A42-PRO-12, A42-SUB-01, A42-SUB-03, A42-SUB-13 (A61),
+    A61-PRO-01, A61-PRO-02, A61-PRO-03.
     """
     del last_failed
     if aggregated not in {State.CONNECTING, State.TRANSIENT_FAILURE}:

@@ -241,6 +241,20 @@ no_type_is_eds = Mutant(
 )
 
 
+def without_type(cluster: Cluster, found: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+    """Accept a Cluster that has a load_assignment and neither type nor cluster_type."""
+    has_type = cluster.WhichOneof("cluster_discovery_type") is not None
+    is_dns = cluster.HasField("load_assignment") and not has_type
+    return overlooking("type", "must be EDS")(cluster, found) if is_dns else found
+
+
+no_type_with_load_assignment = Mutant(
+    clause="A37-VALID-05",
+    broken="a Cluster with a load_assignment needs no type",
+    xds={"wrong_with_cluster": without_type},
+)
+
+
 unknown_type_is_eds = Mutant(
     clause="A37-VALID-06",
     broken="an undefined type number means EDS",
@@ -290,6 +304,19 @@ bytes_that_are_none = Mutant(
     clause="A37-VALID-09",
     broken="a ClusterConfig that cannot be parsed is ignored",
     xds={"wrong_with_cluster": overlooking("typed_config", "is no ClusterConfig")},
+)
+
+
+def begins_as_one(cluster: Cluster, found: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+    """Accept a ClusterConfig whose first field is valid."""
+    begins = cluster.cluster_type.typed_config.value.startswith(b"\n")
+    return overlooking("typed_config", "is no ClusterConfig")(cluster, found) if begins else found
+
+
+bytes_that_begin_as_one = Mutant(
+    clause="A37-VALID-09",
+    broken="of a ClusterConfig that cannot be parsed, the valid start is used",
+    xds={"wrong_with_cluster": begins_as_one},
 )
 
 

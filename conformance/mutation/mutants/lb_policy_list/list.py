@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -395,6 +396,39 @@ localities_need_no_list = Mutant(
     clause="A52-LIST-12",
     broken="WrrLocality without a list means RoundRobin",
     xds={"wrong_with_cluster": overlooking("endpoint_picking_policy", "is missing")},
+)
+
+
+def without_later_ones(entries: Sequence[Any]) -> Sequence[Any]:
+    """Leave out each WrrLocality without a list that is not the first entry."""
+    return [entry for i, entry in enumerate(entries) if not (i and lacks_a_list(entry))]
+
+
+def lacks_a_list(entry: Any) -> bool:
+    """Return whether an entry is a WrrLocality without a list."""
+    config = entry.typed_extension_config.typed_config
+    if config.type_url != WRR_LOCALITY:
+        return False
+    return not WrrLocality.FromString(config.value).endpoint_picking_policy.policies
+
+
+later_localities_without_a_list_skipped = Mutant(
+    clause="A52-LIST-12",
+    broken="after an unknown entry, a WrrLocality without a list is skipped",
+    xds={"entries_tried": without_later_ones},
+)
+
+
+def overlooking_fractions(_message: Any, found: Sequence[Finding]) -> Sequence[Finding]:
+    """Ignore sizes that are fractions."""
+    fraction = re.compile(r": \d+\.\d*[1-9]\d* is not a whole number")
+    return [finding for finding in found if not fraction.search(finding[1])]
+
+
+fractions_parsed = Mutant(
+    clause="A52-LIST-13",
+    broken="a fraction as the size of a ring is accepted",
+    xds={"wrong_with_cluster": overlooking_fractions},
 )
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from client_under_test.reference.clusters import aggregates
 from client_under_test.reference.editions.mutants import Mutant, for_good
 from client_under_test.reference.policies.interface import FailPicker, Report
 from client_under_test.reference.values import State, Status
 from client_under_test.reference.xds.policy_list_rules import in_order
+from conformance.mutation.mutants.findings import Finding, Weigh, overlooking, overlooking_in
 
 first_list_for_good = Mutant(
     clause="A52-CHANGE-01",
@@ -53,6 +57,35 @@ bad_list_of_the_aggregate = Mutant(
     clause="A52-CHANGE-05",
     broken="the list of an aggregate is not read, though A75 is not declared",
     xds={"policy_of_aggregate_counts": False},
+    edition="seed",
+)
+
+
+def of_aggregates(weigh: Weigh) -> Weigh:
+    """Change the findings in aggregates alone."""
+
+    def weighed(message: Any, found: Sequence[Finding]) -> Sequence[Finding]:
+        return weigh(message, found) if message.HasField("cluster_type") else found
+
+    return weighed
+
+
+config_of_the_aggregate_not_parsed = Mutant(
+    clause="A52-CHANGE-05",
+    broken="the config of a TypedStruct in the list of an aggregate is not validated",
+    xds={
+        "wrong_with_cluster": of_aggregates(
+            overlooking("load_balancing_policy", "ring_hash_experimental")
+        )
+    },
+    edition="seed",
+)
+
+
+lists_below_that_of_the_aggregate = Mutant(
+    clause="A52-CHANGE-05",
+    broken="in an aggregate, lists within WrrLocality are not validated",
+    xds={"wrong_with_cluster": of_aggregates(overlooking_in("endpoint_picking_policy", ""))},
     edition="seed",
 )
 

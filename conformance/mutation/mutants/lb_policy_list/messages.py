@@ -99,6 +99,29 @@ maximum_ignored = Mutant(
 )
 
 
+class MaximumOfTheMinimum:
+    """Keeps the maximum of the message as long as its minimum is the same."""
+
+    def __init__(self) -> None:
+        self._last: tuple[int, int] | None = None
+
+    def __call__(self, config: Any) -> tuple[int, int]:
+        """Return the sizes in use."""
+        sizes = ring_sizes(config)
+        if not of_the_message(config):
+            return sizes
+        if self._last is None or self._last[0] != sizes[0]:
+            self._last = sizes
+        return self._last
+
+
+maximum_of_the_minimum_kept = Mutant(
+    clause="A52-RING-02",
+    broken="an update that changes only the maximum of the message is ignored",
+    xds={"ring_sizes": MaximumOfTheMinimum()},
+)
+
+
 unset_minimum_is_one = Mutant(
     clause="A52-RING-03",
     broken="an unset minimum of the message means one",

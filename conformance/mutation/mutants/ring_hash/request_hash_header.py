@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
 from typing import Any
 
+from google.protobuf.json_format import MessageToDict
 from msgspec.structs import replace
 
 from client_under_test.reference.editions.mutants import Mutant, for_good
@@ -153,6 +154,27 @@ hyphens_rejected = Mutant(
     clause="A76-REQ-11",
     broken="every header name with a hyphen is rejected as binary",
     xds={"request_hash_header": lambda value: None if "-" in value else text_header(value)},
+)
+
+
+class KeptWhenEmpty:
+    """Keeps the last request_hash_header if an update has an empty one."""
+
+    def __init__(self) -> None:
+        self._last = ""
+
+    def fields(self, struct: Any) -> dict[str, Any]:
+        """Return the config of a policy."""
+        made = MessageToDict(struct)
+        if "requestHashHeader" in made:
+            self._last = made["requestHashHeader"] = made["requestHashHeader"] or self._last
+        return made
+
+
+empty_keeps_the_last = Mutant(
+    clause="A76-REQ-09",
+    broken="an update to an empty request_hash_header keeps the last one",
+    xds={"policy_fields": KeptWhenEmpty().fields},
 )
 
 

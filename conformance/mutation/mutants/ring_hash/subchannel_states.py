@@ -18,6 +18,9 @@ from conformance.mutation.mutants.ring_hash.picker import in_list_order, leaves_
 CONNECTING, READY, FAILED = State.CONNECTING, State.READY, State.TRANSIENT_FAILURE
 
 
+SEVERAL = 2
+
+
 def counting(reported: State, *, as_state: State) -> Callable[[State, State], State]:
     """Follow the rule, but count one reported state as another."""
 
@@ -133,6 +136,42 @@ all_connected_at_a_pick = Mutant(
     clause="A42-SUB-03",
     broken="the first request connects every endpoint",
     rules={"pick": tells_all(pick_by_a61)},
+)
+
+
+def once_two_are_ready(
+    aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
+) -> str | None:
+    """Connect an IDLE endpoint when two others are READY."""
+    ready = [prospect for prospect in prospects if prospect.counted is READY]
+    rule = first_idle if len(ready) < SEVERAL else whatever_is_idle
+    return rule(aggregated, prospects, last_failed)
+
+
+all_connected_beside_two = Mutant(
+    clause="A42-SUB-03",
+    broken="once requests have picked two endpoints, the others connect",
+    rules={"unasked": once_two_are_ready},
+)
+
+
+def at_an_update_while_ready() -> Callable[[State, Sequence[Prospect], str | None], str | None]:
+    """Connect an IDLE endpoint when the list has changed while an endpoint is READY."""
+    changed = at_an_update()
+
+    def unasked(
+        aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
+    ) -> str | None:
+        rule = changed if aggregated is READY else first_idle
+        return rule(aggregated, prospects, last_failed)
+
+    return unasked
+
+
+one_connected_at_an_update = Mutant(
+    clause="A42-SUB-03",
+    broken="an update of the list while an endpoint is READY connects another one",
+    rules={"unasked": at_an_update_while_ready()},
 )
 
 
