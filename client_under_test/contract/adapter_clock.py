@@ -30,6 +30,7 @@ class Clock:
     def __init__(self) -> None:
         self._earliest = -math.inf
         self._latest = math.inf
+        self._first_asked_at = math.inf
         self._first_heard_at = math.inf
 
     def heard(self, at: int, *, asked_at: float, heard_at: float) -> None:
@@ -45,6 +46,7 @@ class Clock:
                 f"ahead by {ahead:.3f} s" if ahead > 0 else f"back by {back:.3f} s, or stood still"
             )
             raise Impossible(f"the adapter's clock went {how}")
+        self._first_asked_at = min(self._first_asked_at, asked_at)
         self._first_heard_at = min(self._first_heard_at, heard_at)
         self._earliest = max(self._earliest, earliest)
         self._latest = min(self._latest, latest)
@@ -63,9 +65,15 @@ class Clock:
         """
         doubt = self._doubt(heard_at)
         if (early := asked_at - self._latest - at * _MICRO) > doubt:
-            raise Impossible(f"the adapter says {what} {early:.3f} s before it was asked for")
+            raise Impossible(
+                f"the adapter says {what} {early:.3f} s before it was asked for "
+                f"({at:,} us; the request was at about {self.of_adapter(asked_at):,} us)"
+            )
         if (late := self._earliest + at * _MICRO - heard_at) > doubt:
-            raise Impossible(f"the adapter says {what} {late:.3f} s after it said so")
+            raise Impossible(
+                f"the adapter says {what} {late:.3f} s after it said so "
+                f"({at:,} us; the report came at about {self.of_adapter(heard_at):,} us)"
+            )
 
     def check_span(self, what: str, started_at: int, ended_at: int) -> None:
         """Check that the start of an event is not later than its end.
@@ -81,6 +89,15 @@ class Clock:
     def error(self) -> float:
         """Seconds by which a converted time can be wrong, either way."""
         return max(0.0, self._latest - self._earliest) / 2
+
+    @property
+    def seconds_before_hello(self) -> float:
+        """By how many seconds, at least, the clock started before the first hello was requested."""
+        return max(0.0, self._first_asked_at - self._latest)
+
+    def of_adapter(self, at: float) -> int:
+        """Convert a time of the suite's monotonic clock to microseconds of the adapter's."""
+        return round((at - self.to_suite(0)) / _MICRO)
 
     def to_suite(self, at: int) -> float:
         """Convert an adapter's `at` to seconds of the suite's monotonic clock."""

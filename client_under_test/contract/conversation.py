@@ -91,6 +91,11 @@ class Conversation:
         self._known_calls: set[str] = set()
 
     @property
+    def has_calls(self) -> bool:
+        """Return whether a call has not finished."""
+        return bool(self._calls)
+
+    @property
     def is_idle(self) -> bool:
         """Return whether every request has been answered, and every call has finished."""
         return not self._requests and not self._calls

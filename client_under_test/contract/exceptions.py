@@ -173,6 +173,10 @@ class ClientHung(ConversationFailed):
     """The process lives, but did not answer a request, or end a call, in time."""
 
 
+class Unanswered(ClientHung):
+    """The process lives, but did not answer a request in time."""
+
+
 class DoneMissing(ConversationFailed):
     """The adapter reported the end of every call of a request, but not that the request is done.
 

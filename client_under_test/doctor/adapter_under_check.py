@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from client_under_test.contract.exceptions import ConversationFailed
 from client_under_test.contract.messages import Capability
 from client_under_test.doctor.backend import TREATMENT, UNARY, Backend
 from client_under_test.doctor.deadlines import ANSWER_DEADLINE, START_DEADLINE, STILL_WAITING
@@ -33,6 +35,8 @@ class AdapterUnderCheck:
         self.backend = backend
         self.folder = folder
         self.exchange = Exchange()
+        self.library = ""
+        """The name of the library in the last hello."""
         self._patience = Patience(every=STILL_WAITING, say=say)
         self._process: ClientProcess | None = None
         self._channel: Channel | None = None  # the last one
@@ -60,6 +64,7 @@ class AdapterUnderCheck:
                 as_stated=False,  # a check of its own
             )
             self._process.dialogue.log = self.exchange
+            self.library = self._process.hello.name
         return self._process
 
     async def end(self) -> None:
@@ -67,6 +72,19 @@ class AdapterUnderCheck:
         if self._process is not None:
             process, self._process, self._channel = self._process, None, None
             await process.close(deadline=0)
+
+    async def is_deaf(self) -> bool:
+        """Return whether the adapter reads no request while its calls run."""
+        if self._process is None or not self._process.dialogue.has_calls:
+            return False
+        try:
+            async with asyncio.timeout(ANSWER_DEADLINE):
+                await self._process.dialogue.say_hello()
+        except TimeoutError:
+            return True
+        except ConversationFailed:
+            return False
+        return False
 
     @property
     def deadline(self) -> float:

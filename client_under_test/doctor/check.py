@@ -35,6 +35,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     waits_for: str | None = None
     section: str = ""
     exchange: tuple[str, ...] = ()
+    cause: str = ""
+    """What broke the conversation, if other checks may find the same."""
 
 
 Run = Callable[[AdapterUnderCheck], Awaitable[None]]

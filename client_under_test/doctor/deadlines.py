@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-# A client may need a minute to start (a virtual machine without a warm cache on a busy computer).
-START_DEADLINE: Final = 120.0
+# A client may need most of a minute to start (a virtual machine without a warm cache on a busy
+# computer); a stock client is started for its first calls.
+START_DEADLINE: Final = 60.0
 STILL_WAITING: Final = 10.0
 
 # Everything else is local and small; this only has to be longer than a busy computer's hiccup.

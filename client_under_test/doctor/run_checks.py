@@ -6,10 +6,11 @@ checks are in the order in which an author writes an adapter, and lead through t
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from client_under_test.contract.exceptions import (
     ClientCrashed,
@@ -17,19 +18,41 @@ from client_under_test.contract.exceptions import (
     ClientUnresponsive,
     ClockWrong,
     ConversationFailed,
+    DoneMissing,
+    Fault,
     NotSeen,
     NotStarted,
     ProtocolError,
+    Unanswered,
 )
 from client_under_test.contract.messages import NEWEST
 from client_under_test.doctor.adapter_under_check import AdapterUnderCheck
 from client_under_test.doctor.backend import Backend
 from client_under_test.doctor.check import HELLO, Check, Finding, Verdict
+from client_under_test.doctor.report_lines import last_lines, lines
 from client_under_test.doctor.requirements import MissingCapability, NotApplicable, Violation
-from client_under_test.doctor.rules import SECTIONS, checks_for, every_check
+from client_under_test.doctor.rules import SECTIONS, checks_for
 from client_under_test.environments import Prepared
-from client_under_test.scaffold import FIRST_PROGRAM
+from client_under_test.scaffold import FIRST_PROGRAM, placeholders_of
 from regular_files import read_text
+
+_OF_FAULTS: Final[Mapping[Fault, str | None]] = {
+    "not JSON": "write messages to stdout, each on a line, and nothing else: logs go to stderr",
+    "field": "write the field as contract.md and contract.schema.json describe it",
+    "twice": "answer each request once, and finish each call once",
+    "order": None,
+}
+"""What to do about a line that is not a valid message."""
+
+_OF_FAILURES: Final[Mapping[type[ConversationFailed], str]] = {
+    DoneMissing: "write `done` with the request's `id` after the last `finished` of its calls",
+    ClockWrong: (
+        "read one monotonic clock at the moment of each event, and report that time in "
+        "microseconds since the first `hello`"
+    ),
+    NotStarted: "let the command under [start] in client.toml name a program that is there",
+}
+"""What to do about another end of the conversation."""
 
 _ASKED: Final = f'{{"type": "hello", "id": 0, "contract": {NEWEST}}}'
 
@@ -58,7 +81,7 @@ async def examine(
         try:
             for check in checks_for(prepared.client.manifest.capabilities):
                 findings.append(await examination.finding_of(check))
-                for line in _lines(findings[-1]):
+                for line in lines(findings[-1], findings[:-1]):
                     say(line)
         finally:
             await adapter.end()
@@ -69,7 +92,9 @@ async def examine(
                 f"the doctor's backend failed ({why}), so these findings do not judge the adapter: "
                 "run xdspec doctor again"
             )
-    for line in _last_lines(prepared.name, findings):
+    manifest = prepared.client.manifest
+    placeholders = placeholders_of(manifest.version, adapter.library, manifest.issues)
+    for line in last_lines(prepared.name, findings, placeholders):
         say(line)
     return tuple(findings)
 
@@ -79,71 +104,98 @@ def is_healthy(findings: Sequence[Finding]) -> bool:
     return all(finding.verdict != "wrong" for finding in findings)
 
 
+class _Result(NamedTuple):
+    """What one check found; without advice or section, those of the check hold."""
+
+    verdict: Verdict
+    seen: str = ""
+    advice: str = ""
+    section: str = ""
+    cause: str = ""
+
+
 class _Examination:
     """One check after the other, each only if those that it builds on have not failed."""
 
     def __init__(self, adapter: AdapterUnderCheck) -> None:
         self._adapter = adapter
         self._blocked: dict[str, str] = {}  # checks that say nothing, and on account of which
-        self._has_program = True
 
     async def finding_of(self, check: Check) -> Finding:
         """One check's finding."""
         missing = [
             capability for capability in check.needs if not self._adapter.is_able(capability)
         ]
-        verdict: Verdict = "skipped"
-        advice = check.advice
-        section = f"contract.md, {SECTIONS[check.name]}"
+        result = _Result("skipped", advice=check.advice)
         waits_for = self._blocked.get(check.after) or self._blocked.get(HELLO)
         self._adapter.exchange.clear()
         if missing:
             names = " and ".join(f"`{capability}`" for capability in missing)
             seen = f"client.toml does not declare {names}, which this rule needs"
+            result = result._replace(seen=seen)
         elif waits_for:
             self._blocked[check.name] = waits_for
-            seen = f"it waits for {waits_for}"
+            result = result._replace(seen=f"it waits for {waits_for}")
         else:
-            verdict, seen, advice = await self._findings_of(check)
-            if not self._has_program:
-                section = "README.md, The first program"
+            result = await self._result_of(check)
         return Finding(
             check=check.name,
             rule=check.rule,
-            advice=advice,
-            verdict=verdict,
-            seen=seen,
+            advice=result.advice or check.advice,
+            verdict=result.verdict,
+            seen=result.seen,
             missing=tuple(missing),
             waits_for=None if missing else waits_for,
-            section=section,
-            exchange=self._adapter.exchange.lines if verdict == "wrong" else (),
+            section=result.section or f"contract.md, {SECTIONS[check.name]}",
+            exchange=self._adapter.exchange.lines if result.verdict == "wrong" else (),
+            cause=result.cause,
         )
 
-    async def _findings_of(self, check: Check) -> tuple[Verdict, str, str]:
-        """Verdict, what was seen, and what to do."""
+    async def _result_of(self, check: Check) -> _Result:
+        """Run one check."""
         try:
             await check.run(self._adapter)
         except (Violation, NotSeen) as wrong:
             if isinstance(wrong, NotApplicable):
                 self._blocked[check.name] = check.name
-            return "wrong", str(wrong), check.advice
+            return _Result("wrong", str(wrong))
         except MissingCapability as lacking:
-            return "skipped", str(lacking), check.advice
+            return _Result("skipped", str(lacking))
         except ConversationFailed as failure:
             self._blocked[check.name if self._adapter.is_running else HELLO] = check.name
-            self._has_program = not (isinstance(failure, NotStarted) and self._is_scaffold)
+            is_deaf = isinstance(failure, Unanswered) and await self._adapter.is_deaf()
             await self._adapter.end()
-            return "wrong", failure.with_last_words(), self._advice(failure) or check.advice
-        return "ok", "", check.advice
+            return self._failed(failure, is_deaf=is_deaf)
+        return _Result("ok")
+
+    def _failed(self, failure: ConversationFailed, *, is_deaf: bool) -> _Result:
+        """Return the result of a check that ended with the conversation."""
+        seen = failure.with_last_words()
+        if seen.startswith(
+            "the client "
+        ):  # in a run, the client may be the cause; here it is the adapter
+            seen = f"the adapter {seen.removeprefix('the client ')}"
+        advice, section = self._advice(failure), ""
+        if is_deaf:
+            seen = f"{seen}: it does not read requests while calls run"
+            advice = "make the calls of `start_calls` in a thread or task of their own, and read on"
+            section = "contract.md, Order and overlap"
+        elif isinstance(failure, ProtocolError) and failure.fault == "field":
+            section = "contract.md, Messages"
+        elif isinstance(failure, ProtocolError | DoneMissing):
+            section = "contract.md, Requests and answers"
+        elif isinstance(failure, NotStarted) and self._is_scaffold:
+            section = "README.md, The first program"
+        what = failure.why if isinstance(failure, ProtocolError) else f"{failure}"
+        cause = f"{advice}: {re.sub(r'[0-9.,]+', '0', what)}" if advice else ""
+        return _Result("wrong", seen, advice or "", section, cause)
 
     def _advice(self, failure: ConversationFailed) -> str | None:
         """Return advice on a failure of the conversation; None: the check has its own advice."""
         if isinstance(failure, ProtocolError):
-            return "write messages to stdout, each on a line, and nothing else: logs go to stderr"
-        if isinstance(failure, ClockWrong):
-            return "read one monotonic clock at the moment of each event, and report that time"
-        if isinstance(failure, NotStarted):
-            return "let the command under [start] in client.toml name a program that is there"
+            return _OF_FAULTS[failure.fault]
+        if type(failure) in _OF_FAILURES:
+            return _OF_FAILURES[type(failure)]
         if isinstance(failure, ClientUnresponsive):
             return f"answer each line as it comes, and flush stdout after each; {self._by_hand()}"
         if isinstance(failure, ClientExited | ClientCrashed) and not failure.hello_said:
@@ -158,43 +210,3 @@ class _Examination:
 
     def _by_hand(self) -> str:
         return f"start it by hand and type {_ASKED}: {shlex.join(self._adapter.prepared.command)}"
-
-
-def _lines(finding: Finding) -> Iterator[str]:
-    """Return the lines of a finding; checks that wait for another check are listed at the end."""
-    if finding.waits_for:
-        return
-    yield f"{finding.verdict:7}  {finding.check:15}  {finding.rule}"
-    if finding.seen:
-        mark = "saw: " if finding.verdict == "wrong" else ""
-        yield f"{'':26}{mark}{finding.seen}".replace("\n", f"\n{'':28}")
-    if finding.verdict == "wrong":
-        yield f"{'':26}do:  {finding.advice}"
-        yield f"{'':26}see: {finding.section}"
-        if finding.exchange:
-            yield f"{'':26}the last lines: > to the adapter, < from the adapter"
-            yield from (f"{'':28}{line}" for line in finding.exchange)
-
-
-def _last_lines(name: str, findings: Sequence[Finding]) -> Iterator[str]:
-    """Return the final lines: the overall result, and the author's next step."""
-    wrong = [finding.check for finding in findings if finding.verdict == "wrong"]
-    waiting = [finding.check for finding in findings if finding.waits_for]
-    if waiting:
-        yield f"later    {', '.join(waiting)}"
-    if not wrong:
-        skipped = sum(bool(finding.missing) for finding in findings)
-        for_want = f"; {skipped} rules need capabilities that client.toml does not declare"
-        yield f"{name}: healthy{for_want if skipped else ''}"
-        return
-    right = sum(finding.verdict == "ok" for finding in findings)
-    undeclared = sum(bool(finding.missing) for finding in findings) + len(every_check())
-    undeclared -= len(findings)  # those of version 2 have no finding
-    others = {
-        "wrong": len(wrong),
-        "to check": len(waiting),
-        "not declared": undeclared,
-        "skipped": len(every_check()) - right - len(wrong) - len(waiting) - undeclared,
-    }
-    rest = ", ".join(f"{count} {what}" for what, count in others.items() if count)
-    yield f"{name}: {right} of {len(every_check())} rules ok, {rest}; next: {wrong[0]}"

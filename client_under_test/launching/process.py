@@ -50,7 +50,10 @@ _TAIL_BYTES: Final = 1 << 16  # the stacks of all goroutines come after the caus
 
 # A client that logs without end must not fill the disk: its writes fail from here on.
 _LARGEST_FILE: Final = 1 << 30
-_ONE_CLOCK: Final = "take every time from one monotonic clock that starts at the first hello"
+_ONE_CLOCK: Final = (
+    "take every time from one monotonic clock, in microseconds since the first hello"
+)
+_IS_FLUSHED: Final = "does the adapter flush stdout after each line?"
 
 
 class Exit(msgspec.Struct, frozen=True, kw_only=True):
@@ -249,7 +252,7 @@ class ClientProcess:
         waiting = f"still waiting for the hello of {self.prepared.name}"
 
         def tell(turn: int) -> None:
-            patience.say(f"{waiting}, {turn * patience.every:g} s")
+            patience.say(f"{waiting}, {turn * patience.every:g} s: {_IS_FLUSHED}")
             timers.append(loop.call_later(patience.every, tell, turn + 1))
 
         timers = [loop.call_later(patience.every, tell, 1)]

@@ -16,6 +16,7 @@ from client_under_test.contract.exceptions import (
     ConversationFailed,
     DoneMissing,
     RequestRefused,
+    Unanswered,
 )
 from client_under_test.contract.messages import (
     Answer,
@@ -132,7 +133,7 @@ class StdioProtocol:
 
         Raises:
             RequestRefused: the adapter answered with an error.
-            ClientHung: it did not answer within `deadline` seconds.
+            Unanswered: it did not answer within `deadline` seconds.
             ConversationFailed: it is over.
         """
         self.ask(request)
@@ -141,10 +142,19 @@ class StdioProtocol:
             async with asyncio.timeout(deadline):
                 await self.until(lambda: self.is_over(request.id))
         except TimeoutError:
-            raise self.hung(f"did not answer {what} within {deadline:g} s") from None
+            raise Unanswered(
+                f"the client did not answer {what} within {deadline:g} s",
+                hello_said=self.hello is not None,
+                stderr_tail=self._stderr_tail(),
+            ) from None
         self.check_refusal(request.id, what)
 
     # Waiting.
+
+    @property
+    def has_calls(self) -> bool:
+        """Return whether a call has not finished."""
+        return self._conversation.has_calls
 
     def is_over(self, number: int) -> bool:
         """Return whether the adapter has done or refused a request."""

@@ -28,11 +28,30 @@ OTHER: Final = "other"
 FIRST_PROGRAM: Final = "## The first program"
 """The section of the README that says how to begin, where the scaffold has no program."""
 
+_PLACEHOLDERS: Final = {
+    "version": "0.1.0",
+    "name": "scaffold",
+    "issues": "https://example.com/issues",
+}
+"""What the author of an adapter replaces: of client.toml, and of the program's hello."""
+
 _LANGUAGE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+#._-]*")
 
 
 class ScaffoldRefused(ClientTrouble):
     """The language has no scaffold, or the folder is not free; one sentence."""
+
+
+def placeholders_of(version: str | None, name: str, issues: str) -> dict[str, str]:
+    """Return which of these are still the skeleton's.
+
+    Args:
+        version: the version in client.toml.
+        name: the library's name in hello.
+        issues: the issue tracker in client.toml.
+    """
+    present = {"version": version, "name": name, "issues": issues}
+    return {what: value for what, value in _PLACEHOLDERS.items() if present[what] == value}
 
 
 def languages() -> tuple[str, ...]:

@@ -24,6 +24,7 @@ _ALL: Final[tuple[Check, ...]] = (
     *channels.OPENING,
     *conversation.AFTER_OPENING,
     *calls.CHECKS,
+    *channels.AFTER_CALLS,
     *many_calls.CHECKS,
     *cancellation.CHECKS,
     *connectivity.CHECKS,

@@ -23,22 +23,26 @@ from client_under_test.launching.channels import CALL_ID_KEY
     rule="a unary call is made once and reports status, backend, start and end",
     advice=(
         "make each of `calls` with its metadata and an empty message; write `finished` with the "
-        "response header `hostname` for each, and `done` after the last one"
+        "response header `hostname` and its times in microseconds for each, and `done` after the "
+        "last one"
     ),
     after="open-channel",
 )
 async def _unary_call(adapter: AdapterUnderCheck) -> None:
     call, asked_at = adapter.call(), time.monotonic()
     outcome = await adapter.outcome(call)
-    heard_at, error = time.monotonic(), (await adapter.process()).clock.error
+    heard_at, clock = time.monotonic(), (await adapter.process()).clock
     require_status(outcome, "OK")
     require(
         outcome.hostname == adapter.backend.address,
         f"hostname {outcome.hostname} instead of {adapter.backend.address}",
     )
     require(
-        asked_at - error <= outcome.started_at <= outcome.ended_at <= heard_at + error,
-        "start and end are not between the request and its answer, in this order",
+        asked_at - clock.error <= outcome.started_at <= outcome.ended_at <= heard_at + clock.error,
+        f"started_at {clock.of_adapter(outcome.started_at):,}, "
+        f"ended_at {clock.of_adapter(outcome.ended_at):,} us; the request was at about "
+        f"{clock.of_adapter(asked_at):,} us, its answer at about {clock.of_adapter(heard_at):,} "
+        "us: times are microseconds since the first `hello`",
     )
     times = len(adapter.backend.of(call.id))
     if not times:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from client_under_test.contract.exceptions import ClientHung
+from client_under_test.contract.exceptions import ClientHung, Unanswered
 from client_under_test.doctor.adapter_under_check import AdapterUnderCheck
 from client_under_test.doctor.backend import DUPLEX
 from client_under_test.doctor.check import check
@@ -80,8 +80,13 @@ async def _kept_open(adapter: AdapterUnderCheck) -> None:
         opened.hostname == adapter.backend.address,
         f"hostname {opened.hostname} instead of {adapter.backend.address}",
     )
-    async with asyncio.timeout(ANSWER_DEADLINE):
-        await process.dialogue.say_hello()
+    try:
+        async with asyncio.timeout(ANSWER_DEADLINE):
+            await process.dialogue.say_hello()
+    except TimeoutError:
+        raise Unanswered(
+            f"the client did not answer `hello` within {ANSWER_DEADLINE:g} s", hello_said=True
+        ) from None
     require(not batch.outcomes, "it ended before it was cancelled")
     require(not await adapter.backend.was_half_closed(QUIET), "the adapter half-closed it")
     await batch.cancel(call.id, deadline=ANSWER_DEADLINE)

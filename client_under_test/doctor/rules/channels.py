@@ -30,14 +30,20 @@ async def _open_channel(adapter: AdapterUnderCheck) -> None:
     "unknown-channel",
     rule="a request for a channel that is not open gets an error",
     advice="look the channel up first, and write an `error` if it is not open",
-    after="open-channel",  # before, it would pass by refusing everything
+    after="unary",  # before, it would pass by refusing every `start_calls`
 )
 async def _unknown_channel(adapter: AdapterUnderCheck) -> None:
     dialogue = (await adapter.process()).dialogue
+    batch = await Channel(dialogue, dialogue.next_id()).start_calls([adapter.call()])
     try:
-        await Channel(dialogue, dialogue.next_id()).connect(deadline=ANSWER_DEADLINE)
+        await batch.finished(deadline=ANSWER_DEADLINE)
     except RequestRefused:
         return
+    except ClientHung:
+        raise Violation(
+            f"no error came within {ANSWER_DEADLINE:g} s for a `start_calls` with a channel that "
+            "was never opened"
+        ) from None
     raise Violation("the adapter answered with done")
 
 
@@ -95,7 +101,10 @@ async def _channels(adapter: AdapterUnderCheck) -> None:
     require_status(outcome, "OK")
 
 
-OPENING: Final = (_open_channel, _unknown_channel)
+OPENING: Final = (_open_channel,)
+
+
+AFTER_CALLS: Final = (_unknown_channel,)
 
 
 CLOSING: Final = (_close, _channels)

@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from client_under_test.contract.adapter_clock import DOUBT
 from client_under_test.doctor.adapter_under_check import AdapterUnderCheck
 from client_under_test.doctor.check import check
 from client_under_test.doctor.requirements import require, require_answer
@@ -24,6 +25,12 @@ from client_under_test.launching.hello_check import contradiction
 async def _hello(adapter: AdapterUnderCheck) -> None:
     why = contradiction((await adapter.process()).hello, adapter.prepared)
     require(why is None, why or "")
+    early = (await adapter.process()).clock.seconds_before_hello
+    require(
+        early <= DOUBT,
+        f"the adapter's clock started {early:,.0f} s before the first `hello`: let `at` be the "
+        "microseconds since the first `hello`",
+    )
 
 
 @check(

@@ -105,7 +105,8 @@ async def test_who_waits_for_a_slow_start_is_told(tmp_path: Path) -> None:
     await process.close(deadline=DEADLINE)
     assert process.hello.name == "fake"
     waiting = "still waiting for the hello of slow"
-    assert said[:3] == [f"{waiting}, {waited} s" for waited in ("0.5", "1", "1.5")]
+    question = "does the adapter flush stdout after each line?"
+    assert said[:3] == [f"{waiting}, {waited} s: {question}" for waited in ("0.5", "1", "1.5")]
 
 
 async def test_a_crash_tells_signal_and_last_words(tmp_path: Path) -> None:

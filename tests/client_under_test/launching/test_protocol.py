@@ -109,7 +109,9 @@ def test_times_that_can_be(dialogue: StdioProtocol, began: float, said: Said) ->
 def test_times_that_cannot(dialogue: StdioProtocol, began: float, said: Said, words: str) -> None:
     with pytest.raises(Impossible) as told:
         dialogue.hear(said(now(began)))
-    assert re.sub(r"\d+\.\d+ s", "#", str(told.value)) == f"the adapter says {words}"
+    sentence, _, _ = str(told.value).partition(" (")
+    without_numbers = re.sub(r"\d+\.\d+ s", "#", sentence)
+    assert without_numbers == f"the adapter says {words}"
 
 
 @pytest.mark.parametrize("at", ["1" + 30 * "0", "1" + 400 * "0", "NaN", "Infinity", "-1", "1.5"])
