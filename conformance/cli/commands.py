@@ -144,6 +144,8 @@ def serve(scenario: str, **options: Any) -> int:
     _hush_servers()
     from conformance.cli.serve import ServeOptions, serve  # noqa: PLC0415 - times are read after that
 
+    if options["commit"] and not options["source"]:
+        raise Failure("--commit needs --source: name the checkout")
     return int(serve(scenario, ServeOptions(**_seeded(options)), catalogue(), Screen()))
 
 

@@ -153,11 +153,20 @@ def _base(client: Client, named: str, options: RunOptions) -> Base:
         if path.suffix == REPORT:
             raise Failure(f"there is no file {named}: name a report that `run --json` has written")
         if options.source:
-            commits.named(options.source, named)  # says what is wrong with it
+            _no_commit(named, options.source)
     raise Failure(
         f"{named} is no base: name a version such as 1.85.0, a report that --json has written, "
         "other sources or, with --source, a commit of that checkout"
     )
+
+
+def _no_commit(named: str, source: Path) -> None:
+    """Say why a checkout has no such commit, and what else a base may be."""
+    try:
+        commits.named(source, named)
+    except UnfitSource as trouble:
+        others = "a base is a released version, such as 1.85.0, a report or other sources, too"
+        raise UnfitSource(f"{trouble}; {others}") from None
 
 
 def _fork(named: str, base: str, source: Path, commit: str | None) -> str:

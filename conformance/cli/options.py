@@ -251,6 +251,8 @@ SERVE = (
         help="The client that makes the calls that you do not make, and whose manifest decides "
         "how your client is judged.",
     ),
+    SOURCE_OPTION,
+    COMMIT_OPTION,
     SEED_OPTION,
     ENV_OPTION,
     OUT_OPTION,

@@ -69,7 +69,8 @@ def _no_evidence(folder: Path) -> str:
         beside = sorted(other.name for other in folder.parent.glob("*/"))
         near = difflib.get_close_matches(folder.name, beside, n=1)
         hint = f"did you mean {folder.parent / near[0]}?" if near else "name a scenario's folder"
-        return f"there is no folder {folder} with evidence: {hint}"
+        kept = "a scenario that passes keeps none without --keep-evidence"
+        return f"there is no folder {folder} with evidence ({kept}): {hint}"
     below = sorted(path.parent for path in islice(folder.glob(f"**/{evidence.FILE}"), MOST_BELOW))
     if not below:
         return f"{folder} holds no evidence: there is no {evidence.FILE} in it or below it"

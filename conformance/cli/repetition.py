@@ -67,7 +67,9 @@ class Repetition:
             ran = self._ran(names, targets, folder)
         what = counted(len(names), "scenario") + ("" if times == 1 else f" {times} more times")
         where = "on both sides " if BASE in self._clients else ""
-        say(self._screen, f"again: {what} {where}in {ran.wall_seconds:.0f} s")
+        say(
+            self._screen, f"run again, to rule out races: {what} {where}in {ran.wall_seconds:.0f} s"
+        )
         for trouble in ran.troubles:
             say(self._screen, f"! {in_a_line(trouble, self._options.out.absolute() / TROUBLE)}")
         by_label: dict[str, list[Record]] = {label: [] for label in targets}

@@ -13,7 +13,7 @@ from client_under_test import prepare
 from conformance.cli.failures import Failure, client_trouble, require_machine
 from conformance.cli.interactive import InteractiveSession
 from conformance.cli.interactive.steps import is_of_two
-from conformance.cli.lookup import found_client
+from conformance.cli.lookup import found_client, from_source
 from conformance.judging.evidence import Trouble
 from conformance.judging.verdicts import Reason, Verdict
 from conformance.reporting import baseline
@@ -41,6 +41,8 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of the command line."""
 
     client: str
+    source: Path | None = None
+    commit: str | None = None
     seed: int
     environment: dict[str, str]
     out: Path
@@ -50,7 +52,7 @@ def serve(pattern: str, options: ServeOptions, catalogue: Catalogue, screen: Con
     """Run one scenario interactively until the user leaves it."""
     scenario, clauses = the_one(pattern)
     with client_trouble():
-        client = found_client(options.client)
+        client = from_source(found_client(options.client), options.source, options.commit)
         if "metadata" not in client.manifest.capabilities:
             raise Failure(
                 f"{client} cannot make single calls for a scenario: choose another "

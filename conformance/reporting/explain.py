@@ -36,10 +36,13 @@ TERMS: Final = {
 }
 """What descriptions use in a sense of their own; the glossary has the same rows."""
 
+BEFORE_NOUNS: Final = "the|two|three|both|all|old|EDS|its|their|as|with|without|share|[0-9]+"
+"""What stands before *leaves* where it is no verb, as in *a priority leaves the list*."""
+
 PATTERNS: Final = {
     "anchored ring": "anchored",
     "held": "held(?! back)",
-    "leaf": "leaf|leaves",
+    "leaf": f"leaf|(?:{BEFORE_NOUNS}) leaves",
 }
 """How a term appears in a description, if not as itself or its plural."""
 

@@ -109,6 +109,12 @@ def fits_another_edition(decision: Decision, run: Run) -> bool:
     return all(each.reason is Reason.EDITION for each in every)
 
 
+def is_before_the_check(decision: Decision) -> bool:
+    """Return whether a client failed at a step before its scenario compared anything."""
+    has_failed = decision.verdict is Verdict.FAIL and decision.reason is Reason.DEVIATES
+    return has_failed and not decision.wanted
+
+
 OBSERVED = ", saw "
 """Stands between what was expected and what was observed of a precondition."""
 
@@ -187,8 +193,10 @@ def _spared(run: Run) -> set[str]:
 
 
 def _group_rank(group: Group, rank: _Rank) -> tuple[object, ...]:
-    is_error = group.first.decision.verdict is Verdict.ERROR
-    return (not group.is_fatal, not is_error, -len(group.scenarios), rank(group.first))
+    decision = group.first.decision
+    is_error = decision.verdict is Verdict.ERROR
+    before = is_before_the_check(decision)
+    return (not group.is_fatal, not is_error, before, -len(group.scenarios), rank(group.first))
 
 
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 from collections import Counter
@@ -25,6 +26,7 @@ from conformance.reporting.failure_groups import (
     Group,
     fits_another_edition,
     groups,
+    is_before_the_check,
     listed,
 )
 from conformance.reporting.outcome import counted
@@ -115,12 +117,21 @@ def _next_steps(repeat: str, scenario: Scenario, *, compares: bool) -> Iterator[
     _, after = _split_at_run(repeat)
     client = after[0] if after else "CLIENT"
     yield "To debug a failure, add --hold to its repeat command: servers and client stay up."
-    served = f"{program_of(repeat)} serve {name} --with {shlex.quote(client)}"
+    built = [*_source_in(after)]
+    words = ("serve", scenario.id, "--with", client, *built)
+    served = f"{program_of(repeat)} {shlex.join(words)}"
     yield f"For a client in your own debugger: {served}"
     if compares:
         name_alone = re.sub(r"@[^+]*", "", client)  # a version names a release, not a checkout
         gate = f"{program_of(repeat)} gate {shlex.quote(name_alone)} --source YOUR-CHECKOUT"
         yield f"Did your change cause it? {gate} --base origin/master --scenario {name}"
+
+
+def _source_in(words: Sequence[str]) -> Iterator[str]:
+    """Return the options of a command that name what the client is built from."""
+    for option, value in itertools.pairwise(words):
+        if option in {"--source", "--commit"}:
+            yield from (option, value)
 
 
 def program_of(repeat: str) -> str:
@@ -353,17 +364,26 @@ _PRECONDITION = re.compile(r"expected (?P<expected>.*?), saw (?P<observed>.*)", 
 
 
 def _found(decision: Decision) -> Iterator[str]:
-    """Describe what a decision rests on: of many rows, those in which the client differs."""
+    for name, text in evidence_of(decision):
+        yield f"    {name:8}  {text}".replace("\n", f"\n{'':14}")
+
+
+STOPPED = "at a step before the check, which a conforming client passes"
+"""Marks a scenario that ended before it compared what its clause is about."""
+
+
+def evidence_of(decision: Decision) -> Iterator[tuple[str, str]]:
+    """Return what a decision rests on, by name: of many rows, those in which the client differs."""
     expected, observed = decision.wanted, decision.saw
     if not expected and (both := _PRECONDITION.fullmatch(observed)):
         expected, observed = both["expected"], both["observed"]
-    for name, text in (
+    found = (
         ("expected", expected),
         ("observed", observed),
         ("differs", decision.differs),
-    ):
-        if text:
-            yield f"    {name:8}  {text}".replace("\n", f"\n{'':14}")
+        ("stopped", STOPPED if is_before_the_check(decision) else ""),
+    )
+    yield from ((name, text) for name, text in found if text)
 
 
 def decision_lines(decisions: Iterable[Decision], catalogue: Catalogue) -> Iterable[str]:

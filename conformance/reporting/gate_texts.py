@@ -12,7 +12,12 @@ from xml.etree.ElementTree import Element, ElementTree, SubElement
 from conformance.judging.verdicts import Verdict
 from conformance.reporting.clause_summary import Kind
 from conformance.reporting.failure_groups import FailedDecision, Group, groups, listed
-from conformance.reporting.failure_texts import labelled_wordings, program_of, wording_lines
+from conformance.reporting.failure_texts import (
+    evidence_of,
+    labelled_wordings,
+    program_of,
+    wording_lines,
+)
 from conformance.reporting.gate import Change, Gate
 from conformance.reporting.gate_differences import without_baseline
 from conformance.reporting.junit import as_xml, finished
@@ -35,8 +40,8 @@ NOT_COUNTED: Final = f"not counted, because chance may explain it (p > {BY_CHANC
 COMMANDS: Final = {"repeat", "evidence"}
 
 WHAT_TO_DO: Final = (
-    "xdspec checks gRPC clients against the gRFCs on xDS load balancing. What to do now: "
-    "*When a build is red* in docs/in-ci.md of its repository."
+    "Clauses are rules of the gRFCs on xDS load balancing, which this tool checks from outside. "
+    "What to do now: *When a build is red* in docs/in-ci.md of xdspec."
 )
 
 # For people.
@@ -59,6 +64,8 @@ def lines(
     if found.note:
         yield f"note    {found.note}"
     yield from _broken_lines(found, head, catalogue, repeat, verbose=verbose)
+    if alike := [*_groups_of_broken(found, head, catalogue)]:
+        yield f"\n{WHAT_TO_DO} `{_explain(alike, repeat)}` prints the rule."
     for title, changes in _others(found):
         yield f"\n{title}"
         for change in changes:
@@ -130,7 +137,8 @@ def _unchanged(found: Gate) -> str:
         for verdict, count in found.unchanged.items()
         if count
     ]
-    return ", ".join(counts) or "nothing"
+    total = counted(sum(found.unchanged.values()), "clause")
+    return f"{total} ({', '.join(counts)})" if counts else "no clause"
 
 
 def _which(count: int, known: int) -> str:
@@ -192,13 +200,7 @@ def _show(change: Change, group: Group, repeat: str) -> Iterator[tuple[str, str]
 def _evidence(change: Change, group: Group, repeat: str) -> Iterator[tuple[str, str]]:
     """Return what was expected and observed where a clause broke, and how to see it again."""
     place = _place(change, group)
-    for name, text in (
-        ("expected", place.decision.wanted),
-        ("observed", place.decision.saw),
-        ("differs", place.decision.differs),
-    ):
-        if text:
-            yield name, text
+    yield from evidence_of(place.decision)
     if served := [*dict.fromkeys(place.scenario.served)]:
         others = f" (the first of {len(served)} configurations)" if len(served) > 1 else ""
         yield "served", f"{served[0]}{others}"
@@ -238,9 +240,14 @@ def markdown(found: Gate, head: Run, catalogue: Catalogue, repeat: str) -> Itera
     if lucky := [*_lucky_lines(found)]:
         yield from ("", f"**{NOT_COUNTED}**", "", *(f"- {escaped(line.strip())}" for line in lucky))
     yield from _endings(found)
-    if found.broken:
-        explain = f"{program_of(repeat)} explain {found.broken[0].clause}"
-        yield from ("", f"{WHAT_TO_DO} {code(explain)} prints the rule.")
+    if alike := [*_groups_of_broken(found, head, catalogue)]:
+        yield from ("", f"{WHAT_TO_DO} {code(_explain(alike, repeat))} prints the rule.")
+
+
+def _explain(alike: Sequence[tuple[Sequence[Change], Group]], repeat: str) -> str:
+    """Return the command that describes the first clause of the first group."""
+    (first, *_), _ = alike[0]
+    return f"{program_of(repeat)} explain {first.clause}"
 
 
 def _broken_markdown(found: Gate, head: Run, catalogue: Catalogue, repeat: str) -> Iterator[str]:
@@ -331,7 +338,7 @@ def _rest(found: Gate, head: Run) -> str:
     """
     differ = {name for change in found.changes for name in change.scenarios}
     same = sum(scenario.id not in differ for scenario in head.scenarios)
-    return f"{counted(same, 'scenario')} unchanged: {_unchanged(found)}"
+    return f"{counted(same, 'scenario')}, unchanged: {_unchanged(found)}"
 
 
 def _case_name(change: Change) -> str:

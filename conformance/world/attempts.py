@@ -80,8 +80,9 @@ class AttemptWatch:
             )
         except DeadlinePassed:
             raise PreconditionTimeout(
-                f"{endpoint.address} saw {len(endpoint.attempts)} attempts to connect within "
-                f"{timing.ATTEMPT:g} s, and not {count}, though {why}"
+                f"expected attempt {count} to connect to {endpoint.address}, saw "
+                f"{len(endpoint.attempts)} attempts to connect within {timing.ATTEMPT:g} s, "
+                f"though {why}"
                 f"{self._calls.failed_meanwhile()}"
             ) from None
 
@@ -123,7 +124,7 @@ class AttemptWatch:
         except DeadlinePassed:
             names = " or ".join(endpoint.address for endpoint in endpoints)
             raise PreconditionTimeout(
-                f"no attempt to connect to {names} came within {within:g} s, "
+                f"expected an attempt to connect to {names}, saw none within {within:g} s, "
                 f"though {why}{self._calls.failed_meanwhile()}"
             ) from None
         return self._seen(first)

@@ -14,6 +14,7 @@ import msgspec
 
 from conformance.judging.observations import Calls, Contrast, Observation
 from conformance.judging.verdicts import BAD, Check, Decision, Verdict
+from conformance.reporting.rendering.addresses import clusters_of, priorities_of
 from conformance.reporting.rendering.folder import (
     Call,
     EndpointAttempt,
@@ -24,7 +25,7 @@ from conformance.reporting.rendering.folder import (
     State,
 )
 from conformance.reporting.rendering.served import Sent, type_of
-from conformance.reporting.rendering.timeline import beginning, clusters_of, few
+from conformance.reporting.rendering.timeline import beginning, few
 
 MOST: Final = 24
 """The most phases that are listed: if there are more, the failing, the first and the last ones."""
@@ -51,9 +52,9 @@ class Verdicts(msgspec.Struct, frozen=True):
     """True if they are the last of the rounds that were made until time was up."""
 
     def __str__(self) -> str:
-        """By what, in words."""
+        """By which calls, in words; empty if by something else, such as attempts or reports."""
         if not self.calls:
-            return "not by calls alone"
+            return ""
         among = (
             f"{self.calls} of {self.of} calls" if self.of > self.calls else _calls_of(self.calls)
         )
@@ -89,7 +90,10 @@ def in_words(several: Iterable[Phase]) -> Iterator[tuple[str, bool]]:
     for phase in several:
         if phase.left_out:
             yield f"{'':11}… {phase.left_out} more …", False
-        judged = [f"{each.verdict.value.upper()}  {each.clause}, {each}" for each in phase.judged]
+        judged = [
+            f"{each.verdict.value.upper()}  {each.clause}" + (f", {each}" if each.calls else "")
+            for each in phase.judged
+        ]
         at = "in all" if phase.at is None else f"{phase.at:.3f} s"
         for who, said in (("suite", phase.actions), ("client", phase.outcome), ("judged", judged)):
             for number, words in enumerate(said):
@@ -258,7 +262,11 @@ class _Places:
 
     def __init__(self, folder: Folder) -> None:
         several = clusters_of(folder.events)
-        self._clusters = {address: few(names) for address, names in several.items()}
+        ranks = priorities_of(folder.events)
+        self._clusters = {
+            address: few(names) + (f", priority {ranks[address]}" if address in ranks else "")
+            for address, names in several.items()
+        }
         self._members = Counter(self._clusters.values())
 
     def of(self, address: str) -> str:

@@ -56,7 +56,7 @@ LEGEND = {
 
 ROWS = {
     DEADLINES: "the suite waited for an event that did not come before the deadline",
-    LATENESS: "the suite itself was late: a wait may have ended too early because of that",
+    LATENESS: "the suite itself was late; if that can change a verdict, it is error (timing)",
 }
 """What each row of the suite means."""
 

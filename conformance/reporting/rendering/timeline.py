@@ -11,13 +11,13 @@ from enum import StrEnum
 
 import msgspec
 
+from conformance.reporting.rendering.addresses import clusters_of, priorities_of
 from conformance.reporting.rendering.folder import (
     Accepted,
     Call,
     Event,
     Folder,
     GateAction,
-    Resource,
 )
 
 
@@ -257,7 +257,7 @@ def _endpoints(folder: Folder, began: float) -> tuple[list[Lane], tuple[str, ...
             what = f"request received, {rpc.status or 'not over'}"
             mark = Mark(at=rpc.at - began, shape=Shape.TICK, what=what)
             found[names[rpc.endpoint]].append(mark)
-    return _most_told(found, clusters_of(folder.events))
+    return _most_told(found, clusters_of(folder.events), priorities_of(folder.events))
 
 
 def _gate(actions: Collection[GateAction], began: float) -> Iterator[Mark]:
@@ -295,43 +295,16 @@ def _connection(connection: Accepted, began: float) -> Mark:
     )
 
 
-def clusters_of(events: Iterable[Event]) -> dict[str, list[str]]:
-    """By address, the clusters that have had an endpoint there, as far as resources tell."""
-    found: dict[str, list[str]] = {}
-    looked_at: dict[str, Resource] = {}
-    for event in events:
-        for resource in event.resources if event.kind == "endpoints" else ():
-            if looked_at.get(resource.name) == resource:
-                continue
-            looked_at[resource.name] = resource
-            for address in _addresses(resource.contents):
-                names = found.setdefault(address, [])
-                if resource.name not in names:
-                    names.append(resource.name)
-    return found
-
-
-def _addresses(value: object) -> Iterator[str]:
-    """Each socket address in a resource, wherever it stands."""
-    match value:
-        case {"address": str(host), "portValue": int(port)}:
-            yield f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        case dict():
-            for each in value.values():
-                yield from _addresses(each)
-        case list():
-            for each in value:
-                yield from _addresses(each)
-
-
 def _most_told(
-    found: dict[str, list[Mark]], clusters: Mapping[str, Collection[str]]
+    found: dict[str, list[Mark]],
+    clusters: Mapping[str, Collection[str]],
+    priorities: Mapping[str, str],
 ) -> tuple[list[Lane], tuple[str, ...]]:
     kept = {*sorted(found, key=lambda name: -len(found[name]))[:MOST_ENDPOINTS]}
     lanes = [
         Lane(
             group=ENDPOINTS,
-            name=" ".join((address, few(clusters.get(address, ())))).rstrip(),
+            name=" ".join(_named(address, clusters.get(address, ()), priorities)),
             marks=tuple(marks),
         )
         for address, marks in found.items()
@@ -339,6 +312,15 @@ def _most_told(
     ]
     rest = len(found) - len(lanes)
     return lanes, (f"{rest} more endpoints, with fewer marks",) if rest else ()
+
+
+def _named(address: str, clusters: Iterable[str], priorities: Mapping[str, str]) -> Iterator[str]:
+    """Yield what a lane is called: the priority first, since terminals cut the end."""
+    if address in priorities:
+        yield f"p{priorities[address]}"
+    yield address
+    if names := few(clusters):
+        yield names
 
 
 # Calls and channels.
@@ -406,7 +388,7 @@ def _suite(folder: Folder, began: float) -> Iterator[Lane]:
             at=delay.at - began,
             until=delay.until - began,
             shape=Shape.SPAN,
-            tone=Tone.BAD,
+            tone=Tone.SUITE,
             what=f"the suite was {delay.until - delay.at:.3f} s late",
         )
         for delay in folder.troubles
@@ -415,7 +397,7 @@ def _suite(folder: Folder, began: float) -> Iterator[Lane]:
     if trouble := folder.record.trouble:
         at = folder.record.seconds
         waits.append(
-            Mark(at=at, shape=Shape.NACK, tone=Tone.BAD, what=f"the scenario ended: {trouble.what}")
+            Mark(at=at, shape=Shape.TICK, tone=Tone.BAD, what=f"the scenario ended: {trouble.what}")
         )
     if waits:
         yield Lane(group=SUITE, name=DEADLINES, marks=tuple(waits))

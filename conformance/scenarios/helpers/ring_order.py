@@ -263,7 +263,7 @@ class RingOrder:
         """
         request = self.beginning_with(member)
         (call,) = await self._world.call([request], deadline=timing.COLD_CALL)
-        _served_by(member, call, f"a request that picks {member.address}, which serves,")
+        _served_by(member, call, "a request that picks it")
 
     async def make_failed(self, member: Member, *beside: Member) -> None:
         """Make the client try an endpoint that closes connections, by a request that picks it.
@@ -285,9 +285,7 @@ class RingOrder:
         if not beside:
             return
         (call,) = await started.over()
-        next_one = beside[0]
-        states = f"{member.address}, has failed and whose second, {next_one.address}, is READY,"
-        _served_by(next_one, call, f"a request whose first endpoint, {states}")
+        _served_by(beside[0], call, f"a request that picks it once {member.address} has failed")
 
     async def make_connecting(self, member: Member) -> None:
         """Make the client try an endpoint that does not answer, by a request if necessary.
@@ -355,11 +353,12 @@ def picker_of(edition: str) -> PickerEdition:
     return "A61" if edition == "A61" else "A42"
 
 
-def _served_by(member: Member, call: Call, what: str) -> None:
+def _served_by(member: Member, call: Call, request: str) -> None:
     if call.endpoint == member.address and call.status == "OK":
         return
-    where = call.endpoint or "no endpoint"
-    said = f"{what} ended {call.status} ({call.details or 'no details'}) at {where}"
+    details = f" ({call.details})" if call.details else ""
+    seen = f"{call.status}{details} from {call.endpoint or 'no endpoint'}"
+    said = f"expected OK from {member.address}, which serves, for {request}, saw {seen}"
     is_late = call.status != "OK" and call.status in OF_TIME
     raise (PreconditionTimeout if is_late else WrongOutcome)(said)
 

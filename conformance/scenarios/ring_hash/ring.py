@@ -221,8 +221,12 @@ async def test_hashes_of_entries(world: World) -> None:
 
 @scenario("A42-RING-03")
 async def test_key_of_an_entry(world: World) -> None:
-    """The text does not fix the key of a ring entry."""
-    served = await world.plain_ring()
+    """The text does not fix the key of a ring entry.
+
+    With four entries for each endpoint, one key in four differs if they are numbered from 1. Then
+    a quarter of all hashes goes elsewhere, and sixty calls miss it once in 1e7 times.
+    """
+    served = await world.plain_ring(ring=RingHash(minimum=16, maximum=16))
     calls = await world.call(world.sessions(ENOUGH_TO_DIFFER))
     choices = {
         written: served.matches_ring(key_format=key_format)

@@ -17,7 +17,14 @@ from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import console
 from conformance.reporting.baseline import Entry
 from conformance.reporting.build_run import build_run
-from conformance.reporting.failure_texts import SHOWN, Ignored, advice, failures, program_of
+from conformance.reporting.failure_texts import (
+    SHOWN,
+    STOPPED,
+    Ignored,
+    advice,
+    failures,
+    program_of,
+)
 from conformance.reporting.report import ClientId, Exit, Run, said_of
 from conformance.spec.catalogue import load
 
@@ -215,6 +222,10 @@ def test_the_next_steps_stand_once_behind_all_failures() -> None:
     assert [text.startswith("\nTo debug") for text in every] == [False, False, True]
     assert "add --hold" in every[-1]
     assert every[-1].endswith("./xdspec serve 'ring.a[1]' --with some")
+    repeat = "./xdspec run go --source '/my go' --commit HEAD --seed 7"
+    assert [*failures(made, CATALOGUE, repeat, "")][-1].endswith(
+        "./xdspec serve 'ring.a[1]' --with go --source '/my go' --commit HEAD"
+    )
 
 
 @pytest.mark.parametrize(
@@ -312,6 +323,8 @@ def test_a_precondition_says_what_was_expected_and_what_was_observed() -> None:
     (text,) = texts(run(record("a", fails(saw=saw, wanted=""))))
     assert "    expected  every call ends OK within 5 s\n" in text
     assert "    observed  UNAVAILABLE: 3, though it was ACKed\n" in text
+    assert f"    stopped   {STOPPED}\n" in text
+    assert STOPPED not in texts(run(record("a", fails())))[0]
 
 
 def test_many_configurations_are_counted() -> None:

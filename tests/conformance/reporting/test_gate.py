@@ -419,7 +419,7 @@ def test_no_green_hides_what_was_left_out() -> None:
 def test_junit_of_a_change_that_breaks_nothing_names_what_was_compared() -> None:
     found = compared([PASS, seen("a")], [PASS, seen("a")])
     (case,) = gate_texts.junit_tree(found, run(PASS, seen("a")), CATALOGUE, "").iter("testcase")
-    assert case.get("name") == "2 scenarios unchanged: 1 pass, 1 seen"
+    assert case.get("name") == "2 scenarios, unchanged: 2 clauses (1 pass, 1 seen)"
 
 
 def test_many_that_were_left_out_are_counted_by_grfc() -> None:

@@ -59,6 +59,14 @@ placed_as_nowhere = Mutant(
 )
 
 
+numbered_from_one = Mutant(
+    clause="A42-RING-03",
+    broken="the entries of an endpoint are numbered from 1",
+    rules={"entry_hash": lambda key, number: entry_hash(key, number + 1)},
+    reports="none of the known",
+)
+
+
 one_place_for_each_endpoint = Mutant(
     clause="A42-RING-04",
     broken="all entries of an endpoint have the same hash",
