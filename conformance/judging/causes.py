@@ -30,6 +30,7 @@ from conformance.judging.aborts import (
 )
 from conformance.judging.evidence import Trouble
 from conformance.judging.verdicts import Reason, Verdict
+from conformance.spec.oracles.ring.values import NoSuchValueError
 from test_servers import NoSuchAddress, PortForbidden
 
 KNOWN: tuple[tuple[type[BaseException], Verdict, Reason], ...] = (
@@ -45,6 +46,7 @@ KNOWN: tuple[tuple[type[BaseException], Verdict, Reason], ...] = (
     (ResourceRejected, Verdict.FAIL, Reason.DEVIATES),
     (CauseIsKnown, Verdict.FAIL, Reason.DEVIATES),
     (SuiteTimeout, Verdict.ERROR, Reason.SUITE),
+    (NoSuchValueError, Verdict.ERROR, Reason.SUITE),
     (ConversationFailed, Verdict.ERROR, Reason.ADAPTER),
     (NeverConnected, Verdict.ERROR, Reason.ADAPTER),
     (RingUnknown, Verdict.SKIP, Reason.ENVIRONMENT),
@@ -59,6 +61,12 @@ KNOWN: tuple[tuple[type[BaseException], Verdict, Reason], ...] = (
 
 EXPECTED = tuple(kind for kind, _, _ in KNOWN)
 """All others are mistakes of the suite."""
+
+UNSUITABLE = "the ports and values of this run are unsuitable for the scenario"
+DRAWN_ANEW = (
+    "The client did nothing wrong, and has no verdict here. Run the scenario once more: each run "
+    "has other ports. If this happens again, it is a mistake of xdspec."
+)
 
 OF_WAITING = (
     NeverConnected,
@@ -89,9 +97,7 @@ def of(
             time enough.
         nothing_seen: no call had ended and nothing had been judged.
     """
-    what = f"{error}" or type(error).__name__
-    if isinstance(error, ConversationFailed):
-        what = error.with_last_words()
+    what = _described(error)
     if isinstance(error, ConversationFailed) and not error.hello_said:
         return Trouble(verdict=Verdict.ERROR, reason=Reason.ADAPTER, what=what)
     if isinstance(error, OF_WAITING):
@@ -120,3 +126,11 @@ def of(
             )
     what = f"{type(error).__name__}: {error}"
     return Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what=what)
+
+
+def _described(error: BaseException) -> str:
+    if isinstance(error, ConversationFailed):
+        return error.with_last_words()
+    if isinstance(error, NoSuchValueError):
+        return f"{UNSUITABLE}: {error} {DRAWN_ANEW}"
+    return f"{error}" or type(error).__name__

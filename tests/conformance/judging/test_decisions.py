@@ -24,6 +24,7 @@ from conformance.judging.expectations import EndsWith
 from conformance.judging.observations import Call, Calls
 from conformance.judging.verdicts import Check, Decision, Reason, Verdict
 from conformance.spec.catalogue import Catalogue, load
+from conformance.spec.oracles.ring.values import NoSuchValueError
 
 CATALOGUE: Catalogue = load()
 CLIENT = JudgedClient(name="python", version="1.85.1", variant=None, follows=("A42", "A61"))
@@ -52,6 +53,13 @@ def verdicts(recorded: Record) -> list[tuple[str, Verdict, Reason | None]]:
 
 PASS_05 = ("A42-RING-05", Verdict.PASS, None)
 FAIL_06 = ("A42-RING-06", Verdict.FAIL, Reason.DEVIATES)
+
+
+def test_an_unsuitable_draw_is_an_error_that_says_what_to_do() -> None:
+    said = causes.of(NoSuchValueError("None of 3 candidates is a ring of that kind."))
+    assert (said.verdict, said.reason) == (Verdict.ERROR, Reason.SUITE)
+    assert "None of 3 candidates" in said.what
+    assert "once more" in said.what
 
 
 def test_each_clause_has_its_own_verdict() -> None:

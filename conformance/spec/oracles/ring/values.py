@@ -145,7 +145,8 @@ def _rings_beside(
             yield (ring for ring in rings if ring is not None)
 
 
-def _preferring(ring: Ring, order: Sequence[str]) -> frozenset[int]:
+@functools.lru_cache(maxsize=16)
+def _preferring(ring: Ring, order: tuple[str, ...]) -> frozenset[int]:
     """Return the indices of entries whose ring order starts with these addresses."""
     wanted = [ring.addresses.index(address) for address in order]
     # Going backwards, the entry of each endpoint seen last is the next one in ring order. Start
