@@ -52,7 +52,7 @@ CONCURRENT_REQUESTS = 20
 
 ENOUGH_TO_MEET = 100
 """Number of calls with different hashes that reach each of four equal endpoints. An endpoint with
-512 of 2,048 entries has less than 0.15 of the ring with a chance below 1e-20 (Beta(512, 1536)), and
+750 of 3,000 entries has less than 0.15 of the ring with a chance below 1e-20 (Beta(750, 2250)), and
 4 x 0.85^100 is below 1e-6."""
 
 
