@@ -1,7 +1,6 @@
 """A42, Ring Construction and LB Policy Config: the size of the ring, and the owners of its arcs."""
 
 import itertools
-import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
@@ -22,6 +21,7 @@ from conformance.judging.expectations import (
     OnlyTheseMoved,
 )
 from conformance.judging.observations import Contrast
+from conformance.scenarios.helpers.draws import FOR_FEW_ENTRIES, of_few_entries
 from conformance.scenarios.helpers.ring_order import RAISED_CAP, ring_of_5001
 from conformance.scenarios.helpers.soak import Soak, plan
 from conformance.spec.oracles.request_hash import xxh64
@@ -277,13 +277,6 @@ def heaviest_first(place: Locality) -> Locality:
     return replace(place, endpoints=tuple(listed))
 
 
-FOR_FEW_ENTRIES, MANY_LISTS = 14, 40
-"""Endpoints to draw from, and lists of eight of them. In no list the order of hash buckets gives
-other entries than the others if their order is that of the ports, or the opposite. Linux gives a
-listener odd ports, so 14 of them fall into eight buckets, and are in such an order with a chance of
-2 x C(21, 7) / 8^14, below 1e-7. Nine were once in 4,000 times."""
-
-
 @scenario("A42-RING-11")
 async def test_more_endpoints_than_entries(world: World) -> None:
     """If the maximum is below the number of endpoints, the client chooses those without an entry.
@@ -296,16 +289,6 @@ async def test_more_endpoints_than_entries(world: World) -> None:
     await world.serve(served)
     calls = await world.call((*telling, *world.values.sessions_to_map()))
     await world.check("A42-RING-11", calls, orders_of_few(served))
-
-
-def of_few_entries(rng: random.Random, addresses: Sequence[str]) -> list[XdsConfig]:
-    """Return configs of eight endpoints and four entries; for most of them all orders differ."""
-    eights = [*itertools.combinations(sorted(addresses, reverse=True), 8)]
-    small = RingHash(minimum=2, maximum=4)
-    return [
-        weighted_locality(dict.fromkeys(eight, 1), policy=small)
-        for eight in rng.sample(eights, MANY_LISTS)
-    ]
 
 
 def orders_of_few(served: XdsConfig) -> dict[str, MatchesRing]:

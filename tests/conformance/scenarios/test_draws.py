@@ -12,10 +12,10 @@ import pytest
 from conformance.judging.evidence import JudgedClient
 from conformance.judging.ring_keys import RingKeys
 from conformance.scenarios.hash_policy.header import content_types_differ
-from conformance.scenarios.helpers.draws import first_with
+from conformance.scenarios.helpers.draws import FOR_FEW_ENTRIES, first_with, of_few_entries
 from conformance.scenarios.helpers.localities import ranked
 from conformance.scenarios.helpers.ring_order import LARGE, RingOrder
-from conformance.scenarios.ring_hash import ring
+from conformance.scenarios.ring_hash.ring import orders_of_few
 from conformance.spec.catalogue import load
 from conformance.spec.oracles.request_hash import xxh64
 from conformance.spec.oracles.ring.building import build_for
@@ -68,15 +68,15 @@ def test_the_first_suitable_candidate_is_taken_and_none_is_an_error() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_orders_of_few_entries_are_told_apart(seed: int) -> None:
     drawing = Drawing(seed)
-    listed = [each.address for each in drawing.listeners(ring.FOR_FEW_ENTRIES)]
-    first_distinguished(ring.of_few_entries(drawing.rng, listed), ring.orders_of_few)
+    listed = [each.address for each in drawing.listeners(FOR_FEW_ENTRIES)]
+    first_distinguished(of_few_entries(drawing.rng, listed), orders_of_few)
 
 
 def test_ports_in_the_order_of_their_buckets_do_not_prevent_that() -> None:
     nine = ports_in_the_order_of_buckets(9)
     others = [port + 8 * 16 + 2 * (at * 5 % 8) for at, port in enumerate(nine[:5])]
-    listed = ring.of_few_entries(random.Random(1), addresses([*nine, *others]))
-    first_distinguished(listed, ring.orders_of_few)
+    listed = of_few_entries(random.Random(1), addresses([*nine, *others]))
+    first_distinguished(listed, orders_of_few)
 
 
 def test_each_order_of_five_endpoints_occurs() -> None:
