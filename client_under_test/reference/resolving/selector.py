@@ -74,7 +74,10 @@ class FailingSelector:
 
 
 def choose_cluster(clusters: Sequence[WeightedCluster], rng: random.Random) -> str:
-    """Return the name of one of a route's clusters, drawn by weight (A28-SPLIT-01)."""
+    """Return the name of one of a route's clusters, drawn by weight.
+
+    Clauses: A28-SPLIT-01, A28-SPLIT-03, A28-SPLIT-04.
+    """
     if len(clusters) == 1:
         return clusters[0].name
     (chosen,) = rng.choices(clusters, [cluster.weight for cluster in clusters])

@@ -30,6 +30,11 @@ def route_is_used(match: Any) -> bool:
     return not match.query_parameters
 
 
+def whatever_it_has_instead(_specifier: str | None) -> bool:
+    """Ignore a route whose cluster_specifier is unset or not supported (A28-ACTION-01)."""
+    return True
+
+
 def case_counts(case_sensitive: Any | None) -> bool:
     """Return whether the case of a path counts: unless case_sensitive is false (A28-MATCH-05)."""
     return case_sensitive is None or bool(case_sensitive.value)
@@ -44,6 +49,9 @@ class RouteReadingRules:
     """Takes the runtime_key, and how many of a million requests take the route."""
     route_is_used: Callable[[Any], bool] = route_is_used
     """Takes the match of a route."""
+    action_is_ignored: Callable[[str | None], bool] = whatever_it_has_instead
+    """Takes the name of a cluster_specifier that the client does not support; None: it is unset.
+    Otherwise the route is invalid."""
     path_may_lack: bool = False
     """A28-MATCH-11: a match must have a path_specifier."""
     case_counts: Callable[[Any | None], bool] = case_counts

@@ -107,9 +107,11 @@ def _clusters(
             return (WeightedCluster(action.cluster, 1),)
         case "weighted_clusters":
             return _weighted(action.weighted_clusters, rules, findings)
-        case None:
+        case other if rules.action_is_ignored(other):
+            return None
+        case _:
             findings.add("must have a cluster", "cluster_specifier")
-    return None
+            return None
 
 
 def _weighted(message: Any, rules: XdsRules, findings: Findings) -> tuple[WeightedCluster, ...]:

@@ -1,7 +1,7 @@
 """Mutants of the clauses in weighted_clusters.toml."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
@@ -54,4 +54,63 @@ clusters_drawn_evenly = Mutant(
     clause="A28-SPLIT-01",
     broken="each cluster of a route gets the same share, whatever its weight",
     rules={"choose_cluster": lambda clusters, rng: rng.choice(clusters).name},
+)
+
+
+def as_at_first() -> Callable[[Sequence[WeightedCluster], random.Random], str]:
+    """Draw clusters by the weights that they had at first."""
+    weights: dict[frozenset[str], Sequence[WeightedCluster]] = {}
+
+    def draw(clusters: Sequence[WeightedCluster], rng: random.Random) -> str:
+        names = frozenset(cluster.name for cluster in clusters)
+        return choose_cluster(weights.setdefault(names, clusters), rng)
+
+    return draw
+
+
+first_weights_for_good = Mutant(
+    clause="A28-SPLIT-03",
+    broken="an update that changes only the weights of clusters is ignored",
+    rules={"choose_cluster": as_at_first()},
+)
+
+
+unset_specifier_rejected = Mutant(
+    clause="A28-ACTION-01",
+    broken="a route without a cluster_specifier is invalid",
+    xds={"action_is_ignored": lambda specifier: specifier is not None},
+)
+
+
+cluster_header_rejected = Mutant(
+    clause="A28-ACTION-01",
+    broken="a route with cluster_header is invalid",
+    xds={"action_is_ignored": lambda specifier: specifier is None},
+)
+
+
+NONE_YET = 3
+"""Requests that come before the picker knows new weights."""
+
+
+def unknown_at_first() -> Callable[[Sequence[WeightedCluster], random.Random], str]:
+    """Draw a cluster that the picker does not know for the first requests with new weights."""
+    weights: dict[frozenset[str], Sequence[WeightedCluster]] = {}
+    left = 0
+
+    def draw(clusters: Sequence[WeightedCluster], rng: random.Random) -> str:
+        nonlocal left
+        names = frozenset(cluster.name for cluster in clusters)
+        if weights.setdefault(names, clusters) != clusters:
+            weights[names], left = clusters, NONE_YET
+        left -= 1
+        return "not known yet" if left >= 0 else choose_cluster(clusters, rng)
+
+    return draw
+
+
+picker_is_late = Mutant(
+    clause="A28-SPLIT-04",
+    broken="the first requests with new weights fail, as the picker does not know their cluster",
+    rules={"choose_cluster": unknown_at_first()},
 )
