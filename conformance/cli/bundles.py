@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from client_under_test import Client, built_in, find
 from client_under_test.manifests.version_ranges import is_version
 from conformance.cli.failures import Failure, client_trouble
 from conformance.cli.invocation import program
-from conformance.cli.lookup import found_client
+from conformance.cli.lookup import found_client, from_source
 from conformance.cli.run_clients import run_clients
 from conformance.cli.run_options import RunOptions
 from conformance.judging import evidence, json_files
@@ -97,6 +98,7 @@ def _case(path: Path, scenario: str, catalogue: Catalogue, client: str | None) -
                 origin=report.provenance,
                 client=run.client,
                 is_built_in=run.client.name in built_in(),
+                built_from="" if run.identity.is_adapter else f"{run.identity}",
                 folder=read_folder(place, record),
                 bootstrap=_bootstrap(place),
                 stderr=_last_words(place),
@@ -170,15 +172,24 @@ def _write(target: Path, contents: dict[str, bytes]) -> None:
         place.write_bytes(content)
 
 
+class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of the command line of `replay`."""
+
+    out: Path | None = None
+    """For the evidence; None: a new folder in the bundle."""
+    environment: dict[str, str] = {}
+    yes: bool = False
+    """Run it without asking."""
+    source: Path | None = None
+    commit: str | None = None
+
+
 def replay(
     folder: Path,
     client: str | None,
     catalogue: Catalogue,
     screen: Screen,
-    *,
-    out: Path | None,
-    environment: dict[str, str],
-    yes: bool,
+    options: ReplayOptions,
 ) -> Iterator[str | Exit]:
     """Run the scenario of a bundle again, and say what of its failures is shown.
 
@@ -190,9 +201,7 @@ def replay(
         client: which client; None: that of the bundle, if it comes with the suite.
         catalogue: the clauses.
         screen: the console that shows the run.
-        out: for the evidence; None: a new folder in the bundle.
-        environment: for the client.
-        yes: run it without asking.
+        options: those of the command line.
 
     Yields:
         lines, and at last the exit code.
@@ -205,20 +214,27 @@ def replay(
         asked = expected_failure.read(folder)
     except BadBundle as error:
         raise Failure(str(error)) from None
+    if asked.built_from and not (client or options.source):
+        raise Failure(
+            f"the bundle's client was built from {short(asked.built_from)}: name its sources with "
+            f"--source, or a release, as in {program()} replay {shlex.quote(str(folder))} CLIENT"
+        )
     if client is None:
         client = _shipped(asked, folder)
     with client_trouble():
-        found = found_client(client)
+        if options.source:
+            client = client.partition("@")[0]
+        found = from_source(found_client(client), options.source, options.commit)
     with suppress(RuntimeError):  # the run itself tells why none is collected
         if asked.scenario not in scenarios_named((asked.scenario,)):
             raise Failure(f"{folder} names the scenario {asked.scenario}, which there is not")
     yield from _what_will_run(asked, found)
-    if not yes:
+    if not options.yes:
         _require_consent()
-    place = _place_for(out, folder)
+    place = _place_for(options.out, folder)
     report = place / "report.json"
     code = run_clients(
-        (client,), _options(asked, report, place / "evidence", environment), catalogue, screen
+        (client,), _options(asked, report, place / "evidence", options), catalogue, screen
     )
     if code is Exit.INTERRUPTED:
         yield code
@@ -321,7 +337,7 @@ def _decisions(report: Path) -> tuple[Decision, ...]:
 
 
 def _options(
-    asked: expected_failure.Bundle, report: Path, out: Path, environment: dict[str, str]
+    asked: expected_failure.Bundle, report: Path, out: Path, given: ReplayOptions
 ) -> RunOptions:
     return RunOptions(
         every_client=False,
@@ -330,7 +346,9 @@ def _options(
         clauses=(),
         seed=asked.seed,
         jobs=1,
-        environment=environment,
+        environment=given.environment,
+        source=given.source,
+        commit=given.commit,
         wrap=(),
         json_path=report,
         junit_path=None,

@@ -258,6 +258,14 @@ SERVE = (
     OUT_OPTION,
 )
 
+REPLAY = (
+    option("--out", type=Path, help="Folder for evidence. [default: a new one in BUNDLE]"),
+    ENV_OPTION,
+    SOURCE_OPTION,
+    COMMIT_OPTION,
+    option("--yes", is_flag=True, help="Do not ask."),
+)
+
 EXPLORE = (
     option(
         "--only",

@@ -11,7 +11,12 @@ import cloup
 from conformance.cli.failures import Failure
 from conformance.cli.lookup import catalogue
 from conformance.cli.option_values import pairs, two_files, writable
-from conformance.cli.options import VERBOSE_OPTION, examples, with_options
+from conformance.cli.options import (
+    REPLAY,
+    VERBOSE_OPTION,
+    examples,
+    with_options,
+)
 from conformance.reporting.report import Exit, is_shard
 from conformance.reporting.stdout import Screen, echo
 
@@ -83,31 +88,24 @@ def bundle(report: Path, scenario: str, *, out: Path | None, client: str | None)
 @cloup.command(epilog=examples("replay go-ring.search.zip", "replay ./bundle go@1.84.0"))
 @cloup.argument("folder", type=Path, metavar="BUNDLE")
 @cloup.argument("client", required=False)
-@cloup.option("--out", type=Path, help="Folder for evidence. [default: a new one in BUNDLE]")
-@cloup.option(
-    "--env",
-    "environment",
-    multiple=True,
-    callback=pairs,
-    metavar="K=V",
-    help="Environment for the client.",
-)
-@cloup.option("--yes", is_flag=True, help="Do not ask.")
-def replay(
-    folder: Path, client: str | None, *, out: Path | None, environment: dict[str, str], yes: bool
-) -> int:
+@with_options(REPLAY)
+def replay(folder: Path, client: str | None, **options: Any) -> int:
     """Run a bundle again.
 
     Runs the scenario of BUNDLE against CLIENT, or against the client that BUNDLE names if that one
-    comes with the suite. Shows what will run, and asks first.
+    comes with the suite. If that was built from sources, name yours with --source. Shows what will
+    run, and asks first.
 
     Exits with 0 if every failure of the bundle occurs again, with 1 if one does not.
     """
+    from conformance.cli.bundles import ReplayOptions  # noqa: PLC0415
     from conformance.cli.bundles import replay as replayed  # noqa: PLC0415
 
     code = Exit.CONFORMS
     known, screen = catalogue(), Screen()
-    for said in replayed(folder, client, known, screen, out=out, environment=environment, yes=yes):
+    if options["commit"] and not options["source"]:
+        raise Failure("--commit needs --source: name the checkout")
+    for said in replayed(folder, client, known, screen, ReplayOptions(**options)):
         if isinstance(said, Exit):
             code = said
         else:

@@ -84,6 +84,7 @@ def _bundle(case: Case) -> Bundle:
         scenario=record.scenario,
         client=case.named if case.is_built_in else case.client.name,
         is_built_in=case.is_built_in,
+        built_from=case.built_from,
         seed=record.seed,
         fast=record.fast,
         failed=tuple(

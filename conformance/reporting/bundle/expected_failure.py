@@ -44,6 +44,8 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
     """As a command names it; of one that does not come with the suite, its manifest's name."""
     is_built_in: bool
     """What the suite that wrote it knew; for readers, as a stranger may have written it."""
+    built_from: str = ""
+    """What a client was built from that is no release; empty for a release, and in old bundles."""
     seed: int
     fast: bool
     failed: tuple[Failed, ...]

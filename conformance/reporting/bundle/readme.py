@@ -22,6 +22,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     origin: Provenance
     client: ClientId
     is_built_in: bool
+    built_from: str = ""
+    """What the client was built from, in words, if it is no release."""
     folder: Folder
     bootstrap: bytes
     """The JSON text, which is well formed; empty in evidence of a suite that did not keep it."""
@@ -164,7 +166,8 @@ def _happened(told: Sequence[Phase]) -> Iterator[str]:
 def _versions(case: Case) -> Iterator[str]:
     machine = case.origin.machine
     yield from ("", "## Versions", "")
-    yield f"- client: {escaped(str(case.client))}"
+    built = f", built from {case.built_from}" if case.built_from else ""
+    yield f"- client: {escaped(f'{case.client}{built}')}"
     suite = f"{case.suite}, {case.origin.started}, seed {case.folder.record.seed}"
     yield f"- suite: {escaped(suite)}"
     on = f"{machine.system} {machine.release}, {machine.architecture}, {machine.cores} cores"
@@ -180,6 +183,8 @@ def _again(case: Case) -> Iterator[str]:
         "backends. Then run in this folder:"
     )
     named = "" if case.is_built_in else " PATH/TO/ITS/ADAPTER"
+    if case.built_from:
+        named = f" {case.client.name} --source PATH/TO/ITS/SOURCES"
     yield from ("", *fenced(f"xdspec replay .{named}", "sh"), "")
     yield (
         "The command runs this scenario against the client, with the same random numbers, and "

@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from conformance.cli.bundles import bundle
+from client_under_test import Identity
+from conformance.cli.bundles import ReplayOptions, bundle, replay
 from conformance.cli.failures import Failure
 from conformance.judging import evidence
 from conformance.judging.evidence import JudgedClient, Record
@@ -30,6 +31,7 @@ from conformance.reporting.bundle.expected_failure import (
     read,
 )
 from conformance.reporting.report import ClientId
+from conformance.reporting.stdout import Screen
 from conformance.runner.evidence_files import BOOTSTRAP
 from conformance.spec.catalogue import load
 from fake_control_plane.files import load_file
@@ -90,7 +92,13 @@ def call(number: int, **more: Any) -> dict[str, Any]:
     } | more
 
 
-def ran(folder: Path, *decisions: Decision, client: JudgedClient = GO, **more: Any) -> Path:
+def ran(
+    folder: Path,
+    *decisions: Decision,
+    client: JudgedClient = GO,
+    identity: Identity = Identity(),  # noqa: B008 - frozen
+    **more: Any,
+) -> Path:
     """A report of one scenario, with its evidence beside it."""
     place = folder / "out" / client.name / SCENARIO
     record = Record(
@@ -125,6 +133,7 @@ def ran(folder: Path, *decisions: Decision, client: JudgedClient = GO, **more: A
         follows=client.follows,
         wall_seconds=1,
         entries=(entry,),
+        identity=identity,
     )
     path = folder / "report.json"
     reports.write_json(made.report(run), path)
@@ -196,6 +205,17 @@ def test_what_a_replay_has_to_know(tmp_path: Path) -> None:
     own = written(tmp_path / "own", client=OWN)
     assert (read(own).client, read(own).is_built_in) == ("mine", False)
     assert "xdspec replay . PATH/TO/ITS/ADAPTER" in (own / "README.md").read_text()
+
+
+def test_a_bundle_of_a_build_is_not_replayed_with_a_release(tmp_path: Path) -> None:
+    identity = Identity(source="/home/me/grpc-go", tree="0123456789abcdef")
+    place = written(tmp_path, identity=identity)
+    assert read(place).built_from.startswith("/home/me/grpc-go, sha256 0123456789ab")
+    page = (place / "README.md").read_text()
+    assert "built from /home/me/grpc-go" in page
+    assert "xdspec replay . go --source PATH/TO/ITS/SOURCES" in page
+    with pytest.raises(Failure, match=r"built from /home/me/grpc-go.*--source"):
+        next(replay(place, None, CATALOGUE, Screen(), ReplayOptions()))
 
 
 def test_a_bundle_may_be_one_file(tmp_path: Path) -> None:
