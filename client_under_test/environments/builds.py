@@ -18,13 +18,14 @@ from typing import Final
 
 import msgspec
 
-from client_under_test.contract.exceptions import BuildFailed, MissingToolchain
+from client_under_test.contract.exceptions import BadManifest, BuildFailed, MissingToolchain
 from client_under_test.environments import build_log, fingerprint, toolchain
 from client_under_test.environments.build_cache import BuildCache, alone, made_once, use, writable
 from client_under_test.environments.outside_paths import outside_paths
 from client_under_test.environments.places import cache, work_folder
 from client_under_test.manifests.clients import Client
 from client_under_test.manifests.manifest import Build, Tool
+from client_under_test.manifests.manifest_file import FILE
 from client_under_test.manifests.version_ranges import is_version
 from client_under_test.supervision import guarded
 from regular_files import read_bytes
@@ -284,6 +285,12 @@ def _listed(draft: Path) -> tuple[str, ...]:
 
 def _build(wanted: _Wanted, draft: Path) -> None:
     """Run the build's command in a new folder."""
+    for listed in wanted.build.sources or ():
+        if not Path(wanted.client.folder, listed).exists():
+            raise BadManifest(
+                f"{wanted.client.folder / FILE}: build.sources: {listed} does not exist: name "
+                "files or folders that the build reads, relative to this file"
+            )
     client, work = wanted.client, work_folder(wanted.client.name, wanted.client.folder)
     toolchain.require(client.name, wanted.tools, ask=True)
     draft.mkdir()

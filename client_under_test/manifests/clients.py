@@ -131,6 +131,11 @@ def find(text: str) -> Client:
         place, version, variant, ref = text, None, None, ""  # a folder such as c++-client
     folder = BUILT_IN / place if place in built_in() else Path(place).absolute()
     if not _has_manifest(folder):
+        if Path(place).is_dir():
+            raise UnknownClient(
+                f"the folder {place} has no {FILE}: name the folder of an adapter, or let "
+                "`xdspec new-client LANG DIR` write one"
+            )
         near = difflib.get_close_matches(place, built_in(), n=1)
         hint = f"did you mean {near[0]}? N" if near else "n"
         raise UnknownClient(

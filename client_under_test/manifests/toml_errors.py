@@ -14,6 +14,17 @@ from msgspec import inspect
 _STEP: Final = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]|\[(\.\.\.)\]")
 
 
+_PATTERN: Final = re.compile(r"Expected `str` matching regex '(.*)'")
+
+PATTERNS: Final = {
+    r"^[A-Za-z0-9][A-Za-z0-9._-]*$": (
+        "write letters, digits, `.`, `_` and `-`; the first is a letter or a digit"
+    ),
+    r"^[A-Za-z0-9][A-Za-z0-9._-]*==[0-9][^\s,]*$": "write a distribution and a version: NAME==1.2",
+    "^https?://": "write an address that begins with https:// or http://",
+}
+"""The patterns of the manifest in words."""
+
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 
@@ -34,8 +45,19 @@ def converted(raw: dict[str, Any], kind: type[_Struct]) -> _Struct:
         path = re.sub(r"^.*\$\.?|`$", "", where)
         hint = _hint(what, inspect.type_info(kind), path, of_key=where.startswith("`key`"))
         field = _named(raw, kind, path)
-        words = f"{field or 'the file'}: {what[:1].lower()}{what[1:]}{hint}"
+        words = f"{field or 'the file'}: {_in_words(what)}{hint}"
         raise BrokenRule(words) from trouble
+
+
+def _in_words(what: str) -> str:
+    """Return what msgspec says, and what to write instead."""
+    if pattern := _PATTERN.fullmatch(what):
+        plainly = pattern[1].replace(r"\\", "\\")
+        if plainly in PATTERNS:
+            return PATTERNS[plainly]
+    plain = f"{what[:1].lower()}{what[1:]}"
+    unquoted = re.fullmatch(r"Expected `str[^`]*`, got `(int|float|bool|date|time|datetime)`", what)
+    return f"write it in quotes ({plain})" if unquoted else plain
 
 
 def _named(raw: dict[str, Any], kind: type, path: str) -> str:

@@ -118,5 +118,9 @@ def _about(path: Path) -> str:
 
 
 def _name_of(folder: Path) -> str:
-    """Return a name for the client: the name of its folder, in allowed characters."""
-    return re.sub(r"[^A-Za-z0-9._-]+|^[^A-Za-z0-9]+", "", folder.resolve().name) or "mine"
+    """Return a name for the client: the name of its folder, in allowed characters.
+
+    The names of the adapters that come with the suite are theirs.
+    """
+    name = re.sub(r"[^A-Za-z0-9._-]+|^[^A-Za-z0-9]+", "", folder.resolve().name) or "mine"
+    return f"my-{name}" if (_HERE.parent / "adapters" / name / "client.toml").is_file() else name

@@ -5,13 +5,14 @@ from __future__ import annotations
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 import cloup
 
-from client_under_test import built_in, prepare
+from client_under_test import Client, built_in, prepare
 from client_under_test.environments import kept
 from client_under_test.environments.toolchain import look
 from conformance.cli.failures import Failure, client_trouble, require_machine
@@ -35,9 +36,15 @@ def doctor(client: str | None) -> int:
     """Check toolchains, or an adapter against the contract.
 
     Without CLIENT, print what this machine supports, which scenarios it skips, and the toolchains
-    of all clients. With CLIENT, a name or a folder, check its adapter without any xDS, and exit
-    with 0 if it is healthy and with 6 if it breaks a rule.
-    """
+    of all clients. With CLIENT, a name or a folder, check its adapter without any xDS.
+
+    \b
+    Exit codes:
+      0  the adapter is healthy, or the toolchains are there
+      6  the adapter breaks a rule, or cannot be built
+      4  bad input, such as a wrong client.toml, or a toolchain is missing
+      3  an error of the suite or the machine
+    """  # noqa: D301 - click takes these lines as they are
     import asyncio  # noqa: PLC0415
 
     from client_under_test.doctor import BackendFailed, examine, is_healthy  # noqa: PLC0415
@@ -64,6 +71,8 @@ def doctor(client: str | None) -> int:
         (found,) = there
         with patience(Screen(), found.preparation):
             prepared = prepare(found)
+        for line in _notes(found, lacks=lacks):
+            echo(line)
         if found.manifest.python is not None:
             echo(f"    uses      {found.manifest.python.distribution} {prepared.version}")
         require_machine(jobs=1)
@@ -75,6 +84,32 @@ def doctor(client: str | None) -> int:
     if healthy:
         echo(f"next: {program()} run {shlex.quote(client)} --scenario 'ring.*'")
     return int(Exit.CONFORMS if healthy else Exit.ADAPTER_TROUBLE)
+
+
+def _notes(found: Client, *, lacks: bool) -> Iterator[str]:
+    """Yield notes about a client that can start.
+
+    Args:
+        found: the client.
+        lacks: whether a program of its toolchain is missing or too old.
+    """
+    if lacks:
+        yield "    uses      the build in the cache, which needs no toolchain"
+    if found.name in built_in() and not found.is_shipped:
+        yield (
+            f"    note      {found.name} is the name of an adapter that comes with xdspec, and "
+            "both write evidence to one folder: set another `name` in client.toml"
+        )
+
+
+OTHER_NAMES: Final = {
+    **dict.fromkeys(("golang", "grpc-go"), "go"),
+    **dict.fromkeys(("py", "python3", "grpcio"), "python"),
+    **dict.fromkeys(("js", "javascript", "ts", "typescript", "nodejs", "node.js"), "node"),
+    **dict.fromkeys(("rs", "tonic"), "rust"),
+    **dict.fromkeys(("jvm", "grpc-java"), "java"),
+}
+"""Names by which people call languages that have a skeleton."""
 
 
 @cloup.command("new-client", epilog=examples("new-client", "new-client go ./my-adapter"))
@@ -96,6 +131,8 @@ def new_client(language: str | None, folder: Path | None) -> None:
     if folder is None:
         raise click.UsageError("Missing argument 'DIR': the folder for the skeleton")
     language = language.lower()
+    if language in OTHER_NAMES:
+        raise Failure(f"there is no skeleton for {language}: did you mean {OTHER_NAMES[language]}?")
     if len(language) > LONGEST:
         raise click.UsageError(f"{language} is not the name of a language")
     with client_trouble():

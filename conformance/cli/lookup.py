@@ -31,6 +31,8 @@ def known_clause(known: Catalogue, name: str) -> Clause:
             f"{name} is not a clause, nor an edition of this suite: {hint}"
             f"{editions_there_are().removeprefix('t')}"
         )
+    if "." in name:
+        raise Failure(f"there is no clause {name}: use --scenario for a scenario")
     try:
         return known[name]
     except UnknownClause as error:

@@ -37,8 +37,8 @@ def pairs(_: click.Context, option: click.Parameter, given: Sequence[str]) -> di
 
 
 def capitals(_: click.Context, _option: click.Parameter, ids: Sequence[str]) -> tuple[str, ...]:
-    """Return ids of clauses as they are written."""
-    return tuple(each.upper() for each in ids)
+    """Return ids of clauses as they are written, and anything else as the user wrote it."""
+    return tuple(each if "." in each else each.upper() for each in ids)
 
 
 def tool(_: click.Context, option: click.Parameter, words: str | None) -> tuple[str, ...]:

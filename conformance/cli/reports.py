@@ -23,8 +23,8 @@ from conformance.reporting.stdout import Screen, echo
 
 @cloup.command(
     epilog=examples(
-        "show xdspec-out/go@1.85.0/ring.search",
-        "show xdspec-out/go@1.85.0/ring.search --html page.html",
+        "show xdspec-out/go/ring.search",
+        "show xdspec-out/go/ring.search --html page.html",
     )
 )
 @cloup.argument("folder", type=Path)

@@ -315,6 +315,8 @@ NEAREST = 4
 
 def no_scenario(name: str, scenarios: Collection[str]) -> str:
     """Return that no scenario has this name, and which name is nearest."""
+    if re.fullmatch(r"[A-Z]\d+(-\d{4})?-[A-Z0-9-]+", name.upper()):
+        return f"there is no scenario {name}: it is a clause, so use --clause"
     functions = dict.fromkeys(scenario.partition("[")[0] for scenario in scenarios)
     modules = dict.fromkeys(f"{scenario.partition('.')[0]}.*" for scenario in scenarios)
     part = name.strip("*.")

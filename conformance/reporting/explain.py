@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -207,10 +208,16 @@ def explain_edition(edition: str, known: Catalogue, program: str) -> str:
 def edition_lines(known: Catalogue) -> Iterator[str]:
     """Return every edition: its date, its content, and the number of clauses that it words."""
     yield f"{'edition':8}  {'text of':10}  {'words':13}  content"
-    for edition in known.editions:
+    for edition in sorted(known.editions, key=lambda each: _number(each.id)):
         count = len(known.worded_by(edition.id))
         clauses = f"{count} clause{'' if count == 1 else 's'}" if count else "no clause yet"
         yield f"{edition.id:8}  {edition.date or ''!s:10}  {clauses:13}  {_brings(edition)}"
+
+
+def _number(edition: str) -> int:
+    """Return the number of the gRFC of an edition; editions without one come last."""
+    found = re.match(r"A(\d+)", edition)
+    return int(found[1]) if found else sys.maxsize
 
 
 def _brings(edition: Edition) -> str:

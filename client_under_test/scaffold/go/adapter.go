@@ -14,7 +14,7 @@ import (
 const (
 	contract = 2
 	name     = "scaffold" // what the library calls itself
-	version  = "0.1.0" // as in client.toml; better asked of the library
+	version  = "0.1.0"    // as in client.toml; better grpc.Version, once that is imported
 )
 
 // capabilities is in client.toml too: change both.

@@ -14,12 +14,20 @@ import watchfiles
 
 from client_under_test import cache, find, prepare
 from client_under_test.contract.exceptions import (
+    BadManifest,
     BuildFailed,
     MissingToolchain,
     NoSuchVersion,
     NoWheel,
 )
-from client_under_test.environments import build_cache, builds, environments, installer, toolchain
+from client_under_test.environments import (
+    build_cache,
+    build_log,
+    builds,
+    environments,
+    installer,
+    toolchain,
+)
 from client_under_test.environments.installer import IndexNotReached
 from client_under_test.launching.pidfd import pidfd_open
 from client_under_test.manifests.manifest import Tool
@@ -143,6 +151,26 @@ def test_a_variant_gives_environment_and_editions(tmp_path: Path) -> None:
     assert (plain.environment, plain.editions) == ({"A": "start", "B": "start"}, ("A42",))
     assert (other.environment, other.editions) == ({"A": "start", "B": "variant"}, ("A42", "A76"))
     assert (other.version, other.name) == ("2.1", "built+other")
+
+
+def test_a_long_log_is_quoted_from_its_first_error_on(tmp_path: Path) -> None:
+    before = [f"compiling {n}" for n in range(30)]
+    errors = ["adapter.go:7:2: undefined: x", *(f"note {n}" for n in range(30))]
+    words = build_log.quoted("\n".join([*before, *errors]), tmp_path / "log").splitlines()
+    assert words[0] == errors[0]
+    assert words[-2:] == ["… and 21 more lines", f"the whole log: {tmp_path / 'log'}"]
+    assert len(words) == 12
+    words = build_log.quoted("\n".join(before), tmp_path / "log").splitlines()
+    assert words[:-1] == before[-10:]
+
+
+@pytest.mark.usefixtures("_own_cache")
+def test_a_listed_source_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    folder = client_folder(tmp_path)
+    text = (folder / "client.toml").read_text()
+    (folder / "client.toml").write_text(text.replace("sources = []", 'sources = ["../nope"]'))
+    with pytest.raises(BadManifest, match=r"build\.sources: \.\./nope does not exist"):
+        prepare(find(str(folder)))
 
 
 @pytest.mark.usefixtures("_own_cache")

@@ -67,10 +67,15 @@ def some(text: str = GOOD) -> Manifest:
     ("old", "new", "sentence"),
     [
         ('name = "some"', "", "the file: object missing required field `name`"),
-        ('name = "some"', 'name = "a b"', "name: expected `str` matching regex"),
+        ('name = "some"', "name = 1.5", "name: write it in quotes (expected `str`, got `float`)"),
+        (
+            'name = "some"',
+            'name = "a b"',
+            "name: write letters, digits, `.`, `_` and",
+        ),
         ('"watch"]', '"fly"]', "capabilities[1]: invalid enum value 'fly': there are "),
         ('"watch"]', '"watch"', "the file is not TOML"),
-        ("https:", "ftp:", "issues: expected `str` matching regex"),
+        ("https:", "ftp:", "issues: write an address that begins with https:// or"),
         ("[python]", "[pythno]", "the file: object contains unknown field `pythno`"),
         (
             "[knobs]",
@@ -118,9 +123,13 @@ def some(text: str = GOOD) -> Manifest:
             '[start]\nversion = "1"',
             f"start: {UNKNOWN} `version`: `version` belongs at the top, before the first [table]",
         ),
-        ('distribution = "somepc"', "distribution = 3", "python.distribution: expected `str`"),
+        ('distribution = "somepc"', "distribution = 3", "python.distribution: write it in quotes"),
         ("[start]", 'version = "1.x"\n[start]', "python.version: 1.x is not a version such as"),
-        ("[start]", 'with = ["grpcio"]\n[start]', "python.with[0]: expected `str` matching regex"),
+        (
+            "[start]",
+            'with = ["grpcio"]\n[start]',
+            "python.with[0]: write a distribution and",
+        ),
         ("issues =", 'dialect = "x"\nissues =', "dialect: invalid enum value 'x': there are envoy"),
         ('["{python}", "{folder}/adapter.py"]', "[]", "start.command: expected `array` of length"),
         ("{folder}/", "{fodler}/", "start.command: {fodler} is unknown here: there are {folder}"),
@@ -132,7 +141,7 @@ def some(text: str = GOOD) -> Manifest:
             "ring_size",
             "knobs: invalid enum value 'ring_size': there are",
         ),
-        ('["A61"]\n\n[[ring', "[61]\n\n[[ring", "editions[1].follows[0]: expected `str`"),
+        ('["A61"]\n\n[[ring', "[61]\n\n[[ring", "editions[1].follows[0]: write it in quotes"),
         ('{ option = "ring.cap" }', '"x"', "knobs.ring_size_cap: expected `object`, got `str`"),
         (
             "follows-also",
@@ -144,7 +153,11 @@ def some(text: str = GOOD) -> Manifest:
             "x = 1",
             "knobs.ring_size_cap: object contains unknown field `x`: there are option, environment",
         ),
-        ('GUARD = "false"', "X = 'a', GUARD = 1", "variants.old.environment.GUARD: expected `str`"),
+        (
+            'GUARD = "false"',
+            "X = 'a', GUARD = 1",
+            "variants.old.environment.GUARD: write it in",
+        ),
         (">=1.59,<2", "1.59 or so", "editions[1].versions: 1.59 or so is not a range"),
         ('>=1.60"', '=1.60"', "variants.old.versions: =1.60 is not a range"),
         ("issues =", 'version = "1"\nissues =', "version: needed if there is no [python] table"),
@@ -226,7 +239,7 @@ since = "1.61.0"
         (">=1.61", "!=1.61", None),  # from the oldest on, which a [python] table does not tell
         ("1.61.0", "of late", r"evidence.since: of late is not a version such as"),
         ('says = "aggregate clusters"', "", r"editions\[2\].evidence: .*`says`"),
-        ("https:", "see:", r"editions\[2\].evidence.at: expected `str` matching regex"),
+        ("https:", "see:", r"editions\[2\].evidence.at: write an address that begins"),
     ],
 )
 def test_what_is_stated_begins_where_its_evidence_does(
@@ -317,7 +330,7 @@ def test_names(tmp_path: Path, suffix: str, version: str | None, variant: str | 
         ("no/where", "there is no client no/where"),
         ("", "a client needs a name"),
         ("python+nothing", "client python has no variant nothing"),
-        (".", "there is no client ."),
+        (".", "the folder . has no client.toml"),
     ],
 )
 def test_names_that_stand_for_nothing(name: str, sentence: str) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -52,6 +53,19 @@ def test_what_is_written(language: str, tmp_path: Path) -> None:
     assert f'"contract": {NEWEST}}}' in readme
     assert "$" not in (folder / "client.toml").read_text() + readme
     assert "[[expected]]" in (folder / "expected.toml").read_text()
+
+
+def test_no_name_of_an_adapter_that_comes_with_the_suite(tmp_path: Path) -> None:
+    scaffold.write("go", tmp_path / "go")
+    assert read(tmp_path / "go").name == "my-go"
+
+
+def test_the_skeleton_for_go_is_formatted() -> None:
+    if (gofmt := shutil.which("gofmt")) is None:
+        pytest.skip("gofmt is not on this machine")
+    sources = Path(scaffold.__file__).parent / "go"
+    ended = subprocess.run([gofmt, "-l", sources], check=True, capture_output=True, text=True)
+    assert ended.stdout == ""
 
 
 def test_a_folder_that_is_not_free(tmp_path: Path) -> None:

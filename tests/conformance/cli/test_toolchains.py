@@ -9,6 +9,8 @@ from xml.etree.ElementTree import parse
 
 import pytest
 
+from client_under_test import Prepared, doctor, find, prepare
+from client_under_test.doctor.check import Finding
 from tests.conformance.cli.invocation import MANIFEST, invoke, manifest
 
 TOOLS = """
@@ -67,6 +69,27 @@ def test_doctor_of_one_client_begins_with_its_toolchain(clients: Callable[..., s
     assert ended.exit_code == 4
     assert "missing   no-such-compiler: ask for it" in ended.output
     assert "well" not in ended.output
+
+
+@pytest.fixture(scope="module")
+def prepared() -> Prepared:
+    """The reference client; `clients` hides it."""
+    return prepare(find("reference"))
+
+
+def test_doctor_says_that_a_cached_build_needs_no_toolchain(
+    prepared: Prepared, clients: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clients("poor", program="no-such-compiler")
+    monkeypatch.setattr("conformance.cli.development.prepare", lambda _: prepared)
+
+    async def examine(*_: object, **__: object) -> tuple[Finding, ...]:
+        return ()
+
+    monkeypatch.setattr(doctor, "examine", examine)
+    ended = invoke("doctor", "poor")
+    assert ended.exit_code == 0
+    assert "    uses      the build in the cache, which needs no toolchain" in ended.output
 
 
 def test_all_leaves_out_what_cannot_be_had(
