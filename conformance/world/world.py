@@ -31,6 +31,7 @@ from conformance.world.references import NEVER, EarlyEnd
 from conformance.world.rounds import Round, Rounds
 from conformance.xds_config.clusters import Cluster
 from conformance.xds_config.config import XdsConfig, single_locality
+from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import Policy, RingHash
 from conformance.xds_config.routes import BY_SESSION, SESSION
 from fake_control_plane import Event, StreamClosed, StreamOpened
@@ -124,10 +125,21 @@ class World:
         """Start `count` more endpoints that serve, and return their addresses."""
         return tuple(endpoint.address for endpoint in await self.endpoints(count))
 
-    async def plain_ring(self, *policies: HashPolicy, ring: Policy = DEFAULT_RING) -> XdsConfig:
-        """Serve one locality of four equal endpoints, hashed by these policies or the session."""
+    async def plain_ring(
+        self, *policies: HashPolicy, ring: Policy = DEFAULT_RING, weights: Sequence[int] = ()
+    ) -> XdsConfig:
+        """Serve one locality of four endpoints, hashed by these policies or the session.
+
+        Args:
+            policies: the hash policies.
+            ring: the LB policy.
+            weights: the weights of the endpoints; by default they are equal.
+        """
         addresses = await self.addresses(PLAIN_ENDPOINTS)
         served = single_locality(addresses, policy=ring, policies=policies or BY_SESSION)
+        if weights:
+            pairs = zip(addresses, weights, strict=True)
+            served = served.with_localities(Locality(tuple(Endpoint(*pair) for pair in pairs)))
         await self.serve(served)
         return served
 

@@ -88,6 +88,7 @@ class _Type:
 
     wanted: dict[str, _Wanted] = field(default_factory=dict)
     version: str = ""
+    rejected: str = ""  # the version of the last response, if it was rejected
     nonce: str = ""
     is_due: bool = False  # the subscription has changed since the last request
 
@@ -135,7 +136,8 @@ class Ads:
         outputs: list[Output] = []
         for kind, of_type in self._types.items():
             if self._stream_is_up and of_type.is_due:
-                outputs += self._send(kind, of_type, of_type.version, None)
+                version = self._rules.version_of_subscription(of_type.version, of_type.rejected)
+                outputs += self._send(kind, of_type, version, None)
             elif self._rules.time_runs(self._stream_is_up):
                 outputs += self._start_timers(kind, of_type)
         return outputs
@@ -225,6 +227,7 @@ class Ads:
         of_type.nonce = nonce
         resources = read_resources(kind, packed, self._rules)
         bad = [resource.words for resource in resources if isinstance(resource, Bad)]
+        of_type.rejected = version if bad else ""
         if bad:
             complaint = self._rules.reason_of_nack(bad)[:_LONGEST_COMPLAINT]
             answer = self._rules.version_of_nack(of_type.version, version)

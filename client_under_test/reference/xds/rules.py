@@ -183,6 +183,14 @@ def version_of_nack(accepted: str, _rejected: str) -> str:
     return accepted
 
 
+def version_of_subscription(accepted: str, _rejected: str) -> str:
+    """Return the last accepted version, for a new subscription after a NACK.
+
+    Clauses: A46-NACK-04.
+    """
+    return accepted
+
+
 def reason_of_nack(found: Sequence[str]) -> str:
     """List each bad resource and its errors, for a NACK.
 
@@ -319,6 +327,8 @@ class XdsRules(
     keeps_nonce: Callable[[bool], bool] = kept_with_the_stream
     """Takes whether resources of the type are still subscribed to."""
     version_of_nack: Callable[[str, str], str] = version_of_nack
+    version_of_subscription: Callable[[str, str], str] = version_of_subscription
+    """Takes the last accepted version, and that of the last response if the client rejected it."""
     takes_nacks_back: Callable[[str], bool] = never_taken_back
     """Takes the message of the resources in the response that the client NACKs."""
     reason_of_nack: Callable[[Sequence[str]], str] = reason_of_nack

@@ -23,6 +23,7 @@ from conformance.scenarios.helpers.aggregates import (
     calls_to,
     leaf,
     require_subscribed,
+    route_to,
 )
 from conformance.world import World
 from conformance.xds_config.config import XdsConfig
@@ -60,7 +61,8 @@ async def updates(world: World, names: tuple[str, ...]) -> tuple[XdsConfig, XdsC
 async def test_clusters(world: World, names: tuple[str, ...]) -> None:
     """If the client NACKs a response, it uses the valid Clusters in it.
 
-    A response updates three Clusters in use; two of the updates are invalid.
+    A response updates three Clusters in use; two of the updates are invalid. Then a new route makes
+    the client subscribe to another Cluster.
     """
     before, after = await updates(world, names)
     await world.serve(before)
@@ -85,7 +87,13 @@ async def test_clusters(world: World, names: tuple[str, ...]) -> None:
     await world.check("A46-NACK-01", calls, expected)
     for name in ("bad", "worse"):
         await world.check("A46-NACK-03", await calls_to(world, name), leads(before, name))
-    await world.check("A46-NACK-04", world.control.last_word(answer), AckedOrNacked(acked=False))
+    more = replace(before, routes=(*before.routes, route_to("place-0")))
+    await world.control.offer(Kind.ROUTE, more.route_configuration())
+    expected = AllServedBy(more.get_cluster("place-0").addresses())
+    await world.eventually(expected, partial(calls_to, world, "place-0"))
+    if answer.told != answer.version:  # Otherwise later requests may name it, too (A46-NACK-07).
+        last = world.control.last_word(answer)
+        await world.check("A46-NACK-04", last, AckedOrNacked(acked=False))
     mended = await world.control.offer(Kind.CLUSTER, *good.values())
     await world.check("A46-NACK-06", mended, AckedOrNacked(acked=True))
     for name in names:

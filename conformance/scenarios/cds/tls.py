@@ -145,6 +145,18 @@ FIELDS = (
 )
 
 
+NAMES = tuple(
+    f"match_subject_alt_names {{ {matcher} }} "
+    for matcher in (
+        "exact: 'a.test' ignore_case: true",
+        "prefix: 'a.'",
+        "suffix: '.test'",
+        "contains: 'a'",
+        "safe_regex { regex: 'a.*' }",
+    )
+)
+
+
 SECURE = (
     socket("A29-CDS-09", tls(validated())),
     socket("A29-CDS-09", tls(validated("match_subject_alt_names { exact: 'a.test' }"))),
@@ -152,6 +164,9 @@ SECURE = (
         "A29-CDS-09",
         tls(combined(validated()) + instance("tls_certificate_provider_instance")),
     ),
+    socket("A29-CDS-09", tls(validated() + instance("tls_certificate_provider_instance"))),
+    *(socket("A29-CDS-09", tls(combined(validated(names)))) for names in NAMES),
+    socket("A29-CDS-09", tls(validated("".join(NAMES)))),
     *(socket("A29-CDS-11", tls(validated() + "alpn_protocols: 'h2'", field)) for field in FIELDS),
 )
 

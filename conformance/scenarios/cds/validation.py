@@ -1,6 +1,7 @@
 """A37, Validation; A27, A47: which Clusters a client rejects, and which it accepts."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -304,6 +305,19 @@ async def test_unspecified_logical_dns_fields(world: World) -> None:
     await live.left_open(
         ClusterVariant("A37-VALID-24", "resolver_name: 'other'", within=SOCKET), used=True
     )
+
+
+@scenario("A27-CDS-05", "A27-CDS-06")
+async def test_changed_service_name(world: World) -> None:
+    """After an update, the client uses the new service_name, or the cluster name if it has none."""
+    services = ("a-service", None, "other-service", None)
+    for member, service in zip(await world.endpoints(len(services)), services, strict=True):
+        served = aggregate_config(["c"], [leaf("c", (member,)).known_as(service)])
+        await world.serve(served, unheard=True)  # Envoy does not ACK before it uses the name.
+        clause = "A27-CDS-05" if service else "A27-CDS-06"
+        there = AllServedBy((member.address,))
+        calls = await world.eventually(there, partial(calls_to, world, "c"))
+        await world.check(clause, calls, world.checks.alike(clause, there))
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,15 @@ from conformance import timing
 from conformance.judging.declaration import case, scenario
 from conformance.judging.expectations import (
     AllServedBy,
+    DropProportions,
     DropsReported,
     EachServesSome,
     EndsWith,
     Expectation,
     Fails,
+    fits,
 )
+from conformance.judging.expectations.circuit_breaking import DRAWN
 from conformance.judging.observations import OPEN, Calls
 from conformance.scenarios.helpers.aggregates import calls_to
 from conformance.scenarios.helpers.circuit_breaking import (
@@ -30,6 +33,7 @@ from conformance.scenarios.helpers.circuit_breaking import (
 )
 from conformance.scenarios.helpers.load_reports import BEHAVIOR, reported
 from conformance.spec.oracles.circuit_breaking import UNLIMITED
+from conformance.spec.oracles.statistics import FALSE_ALARM, draws_needed
 from conformance.world import World
 from conformance.xds_config.clusters import Drop, Threshold
 from conformance.xds_config.endpoints import Endpoint, Locality
@@ -54,6 +58,13 @@ MORE_THAN_THOSE = 12
 
 
 ALL, NOTHING = (Drop("a-category", share, "HUNDRED") for share in (100, 0))
+
+
+HALF = Drop("a-category", 50, "HUNDRED")
+
+
+ENOUGH_DROPS = draws_needed(1 / 2, 7 / 8, FALSE_ALARM / DRAWN)
+"""Number of failed requests that distinguishes half of them in a category from most of them."""
 
 
 EACH_ERROR = tuple({BEHAVIOR: f"error-code-{code}"} for code in range(1, 17))
@@ -391,3 +402,27 @@ async def test_load_report(world: World) -> None:
     totals, each = DropsReported(drops=drops, totals=True), DropsReported(drops=drops)
     await world.check("A32-CB-23", await reported(world, totals), totals)
     await world.check("A32-CB-24", await reported(world, each), each)
+
+
+@scenario("A32-CB-23", "A32-CB-24", needs=("kept_open",), seconds=1.5, waits=True)
+async def test_load_report_beside_drops(world: World) -> None:
+    """The client also does so while a category drops half of the requests.
+
+    The limit is reached before an update brings the category, and a second endpoint, which shows
+    when it is in use. The text does not say whether a client checks the category or the limit
+    first. If it checks the limit first, the category drops nothing.
+    """
+    members = await world.endpoints(2)
+    await world.serve(routed(limited("c", members[:1], 2)))
+    await connected(world, "c")
+    streams = Streams(world)
+    await streams.fill("c", 2)
+    await world.serve(routed(dropping(limited("c", members, 2), HALF)))
+    await world.attempts.require_count(members[1], why="an update lists it")
+    await calls_to(world, "c", ENOUGH_DROPS)
+    totals = DropsReported(drops={"c": {"": failed(world, "c")}}, totals=True)
+    await world.check("A32-CB-23", await reported(world, totals), totals)
+    halves = DropProportions(cluster="c", shares={HALF.category: (1, 2), "": (1, 2)})
+    limit_first = replace(totals, totals=False)
+    seen = await reported(world, halves, limit_first)
+    await world.check("A32-CB-24", seen, limit_first if fits(limit_first, seen) else halves)

@@ -12,6 +12,7 @@ from conformance.scenarios.helpers.aggregates import (
     Shape,
     calls_to,
     check_each,
+    check_lists,
     deploy,
     each_position,
     in_use,
@@ -40,6 +41,10 @@ NONE: Shape = {"none": "none-x none-y"}
 
 SHARING: tuple[Shape, ...] = ({"one": "x b"}, {"top": "other d", "other": "x c"})
 """Two aggregates that list a missing leaf; one of them is below a third aggregate."""
+
+
+BESIDE: tuple[Shape, ...] = ({"k": "y d"}, {"l": "y e"})
+"""Two aggregates that list the same leaf, which is not missing."""
 
 
 CLAUSES = {
@@ -75,10 +80,14 @@ async def test_clusters(world: World) -> None:
     await check_time(world, Kind.CLUSTER, missing, waiting.values())
 
 
-@scenario("A37-TROUBLE-01", seconds=16.5, absence=True)
+@scenario("A37-TROUBLE-01", "A37-TROUBLE-10", "A37-TREE-15", seconds=16.5, absence=True)
 async def test_cluster_known_to_be_missing(world: World) -> None:
-    """An aggregate that comes later learns at once that its first leaf does not exist."""
-    planted = await deploy(world, {"m": "x b"}, {"later": "x b"})
+    """An aggregate that comes later learns at once that its first leaf does not exist.
+
+    When the leaf comes, both aggregates use it. Two other aggregates show whether the client can
+    use a leaf below both.
+    """
+    planted = await deploy(world, {"m": "x b"}, {"later": "x b"}, *BESIDE)
     lacks = without_resources(planted.served, Kind.CLUSTER, "x")
     first = replace(lacks, routes=lacks.routes[:1])
     waiting = await waiting_for_all(world, Kind.CLUSTER, first)
@@ -89,6 +98,9 @@ async def test_cluster_known_to_be_missing(world: World) -> None:
     own = world.checks.own("A37-TROUBLE-01", expected)
     calls = await world.rounds.eventually(own, make_calls, within=timing.EVENT)
     await world.check("A37-TROUBLE-01", calls, expected)
+    await world.serve(planted.served, unheard=True)
+    await check_lists(world, "A37-TROUBLE-10", planted.served, "k", "l")
+    await check_each(world, "A37-TROUBLE-10", planted.served, "m", "later")
 
 
 @scenario(

@@ -3,6 +3,7 @@
 Their names are IP addresses, which any resolver accepts.
 """
 
+from functools import partial
 from typing import Final
 
 from msgspec.structs import replace
@@ -11,7 +12,9 @@ from conformance.judging.declaration import scenario
 from conformance.judging.expectations import AllServedBy, EndsWith
 from conformance.scenarios.helpers.aggregates import (
     BEFORE_X,
+    ROOTS,
     TREES,
+    Shape,
     aggregate_config,
     calls_to,
     check_each,
@@ -47,22 +50,27 @@ async def test_literal_addresses(world: World) -> None:
         await world.check("A37-DNS-15", await calls_to(world, host), AllServedBy((member.address,)))
 
 
+TWO: Final[Shape] = {"two": "two-x two-nested two-b", "two-nested": "two-y two-c"}
+
+
 @scenario("A37-DNS-13", seconds=1)
 async def test_positions(world: World) -> None:
     """The client uses a LOGICAL_DNS cluster at its position among the leaves.
 
-    The leaves before x fail, then x fails, and at the end the others serve again.
+    The leaves before x fail, then x fails, and at the end the others serve again. Another tree has
+    two LOGICAL_DNS clusters, the second one below a nested aggregate.
     """
-    planted = await deploy(world, *TREES, by_dns=each_position("x"))
-    served = planted.served
-    await world.serve(served)
-    await check_each(world, "A37-DNS-13", served)
+    by_dns = (*each_position("x"), "two-x", "two-y")
+    planted = await deploy(world, *TREES, TWO, by_dns=by_dns)
+    check = partial(check_each, world, "A37-DNS-13", planted.served, *ROOTS, "two")
+    await world.serve(planted.served)
+    await check()
     failed = await planted.lose(*BEFORE_X)
-    await check_each(world, "A37-DNS-13", served, failed=failed)
-    lost = await planted.lose(*each_position("x"))
-    await check_each(world, "A37-DNS-13", served, failed=(*failed, *lost))
+    await check(failed=failed)
+    lost = await planted.lose(*each_position("x"), "two-x")
+    await check(failed=(*failed, *lost))
     await serve_again(world, [member for name in BEFORE_X for member in planted.members[name]])
-    await check_each(world, "A37-DNS-13", served, failed=lost)
+    await check(failed=lost)
 
 
 @scenario("A37-DNS-14", needs=("kept_open",))

@@ -64,6 +64,13 @@ NAMED_AS_IN_CONFIGS = entry(given_bytes(f"{TYPE}/round_robin"))
 """An entry whose type is neither TypedStruct nor any other message."""
 
 
+NAMES_ALONE = tuple(
+    entry(NO_CONFIG, name=name)
+    for name in ("round_robin", "envoy.load_balancing_policies.ring_hash")
+)
+"""Entries that have the name of a policy, and no config."""
+
+
 RANDOM, MAGLEV = (
     entry(given_bytes(f"{TYPE}/envoy.extensions.load_balancing_policies.{name}"))
     for name in ("random.v3.Random", "maglev.v3.Maglev")
@@ -152,7 +159,7 @@ REFUSED = (
     ClusterVariant("A52-LIST-08", policies()),
     *(
         ClusterVariant("A52-LIST-09", policies(place))
-        for policy in (NO_EXTENSION, entry(NO_CONFIG))
+        for policy in (NO_EXTENSION, entry(NO_CONFIG), *NAMES_ALONE)
         for place in (policy, in_localities(policy))
     ),
     *(

@@ -41,6 +41,7 @@ FIFTY = " ".join(f"a{number}" for number in range(50))
         case("most-are-ill", "A27-PRIO-06", ("a!,b!,c!,d!,e | f", "a! b! c! d! e | f")),
         case("empty-meanwhile", "A27-PRIO-07", ("a | b", "a! | b", "a- | b", "a | b")),
         case("removed", "A27-PRIO-08", ("a | b", "b")),
+        case("removed-above-two", "A27-PRIO-08", ("a | b | c", "b | c")),
         case("joins-a-failed-one", "A27-PRIO-09", ("A | b", "A b", "A b c")),
         case("joins-the-first-of-three", "A27-PRIO-09", ("A | b | d", "b A | d")),
         case("joins-the-second-of-four", "A27-PRIO-09", ("A | B | c | d", "A | B c | d")),

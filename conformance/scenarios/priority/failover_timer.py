@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 
+import pytest
 from msgspec.structs import replace
 
 from client_under_test import StateWatch
@@ -29,7 +30,7 @@ from conformance.scenarios.helpers.ring_order import (
     serve_before_requests,
 )
 from conformance.world import World, waits
-from conformance.xds_config.policies import RoundRobin
+from conformance.xds_config.policies import Policy, RingHash, RoundRobin
 from test_servers import BackendEndpoint as Member
 from test_servers import Close, Hold, Refuse, Serve, Stall
 
@@ -168,15 +169,16 @@ async def test_timer_starts_with_connecting(world: World) -> None:
     await world.check("A42-FAIL-06", await given_up(world, began, second), AFTER_THE_TIMER)
 
 
+@pytest.mark.parametrize("policy", [RingHash(), RoundRobin()], ids=["ring-hash", "round-robin"])
 @scenario(timed=("A42-FAIL-07",), seconds=11, waits=True)
-async def test_lost_and_stalled(world: World) -> None:
+async def test_lost_and_stalled(world: World, policy: Policy) -> None:
     """When a READY priority turns CONNECTING, it gets the full time of the timer again.
 
-    Its only endpoint is lost and does not return.
+    Its only endpoint is lost and does not return. ring_hash is IDLE in between.
     """
     first, second = await endpoints(world, Serve()), await endpoints(world, Serve())
     (lost,) = first
-    await world.serve(ranked(first, second))
+    await world.serve(ranked(first, second, policy=policy))
     await world.require_served(world.sessions(1))
     await lost.set_mode(Stall())
     since = world.now

@@ -45,17 +45,23 @@ def once_not_idle(seen: States) -> States:
 
 @scenario("A42-AGG-01", needs=("watch",))
 async def test_one_ready(world: World) -> None:
-    """If one endpoint is READY, the policy reports READY, whatever the others do."""
+    """If one endpoint is READY, the policy reports READY, whatever the others do.
+
+    Others fail, are CONNECTING, or lose their connection.
+    """
     order = await ring_order(world, 4)
     watched = await world.states.watch()
     await order.make_ready(order[0])
     states = await world.states.until(watched, "READY")
     await world.check("A42-AGG-01", states, reports("READY", "IDLE", "IDLE", "IDLE"))
     told = len(watched.states) - 1
-    await order.set_modes(Serve(), Close(), Hold(), Hold())
+    await order.set_modes(Serve(), Close(), Hold(), Serve())
     await order.make_failed(order[1], order[0])
     await order.make_connecting(order[2])
     await world.attempts.quiet_from_now(why="one endpoint has failed, and one is CONNECTING")
+    await order.make_ready(order[3])
+    await order[0].kill()
+    await world.attempts.quiet_from_now(why="one of two READY endpoints was lost")
     others = NeverInState(("IDLE", "CONNECTING", "TRANSIENT_FAILURE"))
     await world.check("A42-AGG-01", world.states.told(watched, since=told), others)
 

@@ -24,7 +24,7 @@ from conformance.judging.observations import Answer, Calls
 from conformance.scenarios.helpers.live_policies import in_use, requests_meanwhile
 from conformance.scenarios.helpers.localities import between
 from conformance.world import ENOUGH_TO_DIFFER, TURNS, World
-from conformance.xds_config.config import XdsConfig, aggregate, single_locality, weighted_locality
+from conformance.xds_config.config import XdsConfig, aggregate, single_locality
 from conformance.xds_config.policies import Policy, RingHash, RoundRobin
 from conformance.xds_config.routes import SESSION
 from fake_control_plane import Kind
@@ -39,10 +39,6 @@ RAISED_CAP = 16384
 TWICE = 2
 """Number of calls with each of 25 header values. They fall on different places of a rotation over
 four endpoints, so that ROUND_ROBIN does not look like a ring."""
-
-
-NO_RINGS: Mapping[str, MatchesRing] = {}
-"""For choices that do not depend on the ring."""
 
 
 GUARD = "GRPC_XDS_EXPERIMENTAL_ENABLE_RING_HASH"
@@ -89,6 +85,16 @@ async def test_maximum_unset_under_a_raised_cap(world: World) -> None:
     await world.check("A42-CDS-07", calls, uncapped.matches_ring())
 
 
+@scenario("A42-CDS-03", knobs={"ring_size_cap": RAISED_CAP})
+async def test_no_config_under_a_raised_cap(world: World) -> None:
+    """Without ring_hash_lb_config, only the local cap limits a ring that a light endpoint needs."""
+    ring = RingHash(has_config=False)
+    served = await world.plain_ring(ring=ring, weights=(1, 2000, 2000, 2000))
+    uncapped = served.with_ring_cap(RAISED_CAP)
+    calls = await world.call(world.values.telling(uncapped, apart_from=served))
+    await world.check("A42-CDS-03", calls, uncapped.matches_ring())
+
+
 @pytest.mark.parametrize(
     ("clause", "weight", "ring"),
     [
@@ -102,10 +108,7 @@ async def test_maximum(world: World, clause: str, weight: int, ring: RingHash) -
 
     A light endpoint would need a ring above the maximum.
     """
-    light, *heavy = await world.addresses(4)
-    weights: dict[str, int | None] = {light: 1, **dict.fromkeys(heavy, weight)}
-    served = weighted_locality(weights, policy=ring)
-    await world.serve(served)
+    served = await world.plain_ring(ring=ring, weights=(1, weight, weight, weight))
     calls = await world.call(world.values.telling(served))
     await world.check(clause, calls, served.matches_ring())
 
@@ -147,6 +150,7 @@ async def test_accepted(world: World, clause: str, ring: RingHash) -> None:
         case("minimum-beyond-32-bits", "A42-CDS-08", RingHash(minimum=2**32 + 1024)),
         case("minimum-beyond-63-bits", "A42-CDS-08", RingHash(minimum=2**63 + 1024)),
         case("maximum-beyond-8m", "A42-CDS-09", RingHash(maximum=LIMIT + 1)),
+        case("both-sizes", "A42-CDS-09", RingHash(minimum=300, maximum=LIMIT + 1)),
         case("maximum-beyond-32-bits", "A42-CDS-09", RingHash(maximum=2**32 + 1024)),
         case("maximum-beyond-63-bits", "A42-CDS-09", RingHash(maximum=2**63 + 1024)),
         case("murmur-hash-2", "A42-CDS-13", RingHash(hash_function="MURMUR_HASH_2")),
@@ -276,7 +280,7 @@ async def check_choice(
     world: World,
     clause: str,
     answer: Answer,
-    rings: Mapping[str, MatchesRing] = NO_RINGS,
+    rings: Mapping[str, MatchesRing] | None = None,
     *,
     case: str = "",
 ) -> None:
@@ -348,10 +352,8 @@ async def test_changed_sizes(world: World) -> None:
     One update removes ring_hash_lb_config, and the last one changes only the maximum. A client that
     keeps the old ring looks like one with unknown keys; 150 calls expose it by its arcs.
     """
-    light, *heavy = await world.addresses(4)
-    weights: dict[str, int | None] = {light: 1, **dict.fromkeys(heavy, 400)}
-    served = weighted_locality(weights, policy=RingHash(minimum=64, maximum=80))
-    await world.serve(served)
+    ring = RingHash(minimum=64, maximum=80)
+    served = await world.plain_ring(ring=ring, weights=(1, 400, 400, 400))
     headers = world.sessions(150)
     await world.require_served(headers[:1])
     small, none = RingHash(minimum=128, maximum=160), RingHash(has_config=False)

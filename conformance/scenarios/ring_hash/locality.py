@@ -18,11 +18,14 @@ from conformance.judging.expectations import (
     Proportions,
 )
 from conformance.judging.observations import Contrast
+from conformance.scenarios.helpers.aggregates import aggregate_config, aggregates, calls_to, leaf
+from conformance.scenarios.helpers.localities import AT_LEAST, endpoints
 from conformance.spec.oracles.request_hash import xxh64
 from conformance.spec.oracles.ring.building import build_for
 from conformance.spec.oracles.ring.variants import CANDIDATES
 from conformance.spec.oracles.ring.weights import WeightReading
 from conformance.world import ENOUGH_TO_SPREAD, ENOUGH_TO_TELL, World
+from conformance.xds_config.clusters import Eds
 from conformance.xds_config.config import XdsConfig, one_cluster, with_raw_clusters
 from conformance.xds_config.distinguishing import keep_entries
 from conformance.xds_config.endpoints import Endpoint, Locality
@@ -32,7 +35,7 @@ from conformance.xds_config.routes import SESSION
 from conformance.xds_config.variants import ClusterVariant
 from fake_control_plane import Kind
 from test_servers import BackendEndpoint as Member
-from test_servers import Refuse
+from test_servers import Close, Refuse, Serve
 
 
 @scenario("A42-LOC-01")
@@ -124,6 +127,30 @@ async def test_locality_without_a_weight_under_round_robin(world: World, policy:
     )
     await world.check("A42-LOC-10", calls, AllServedBy(both))
     connections = await world.attempts.quiet(unused, why="calls reached both other endpoints")
+    await world.check("A42-LOC-10", connections, NoAttempts())
+
+
+@scenario("A42-LOC-10")
+async def test_priorities_without_weights(world: World) -> None:
+    """The client skips localities without load_balancing_weight in each priority of each leaf.
+
+    The first leaf has no other localities. The first priority of the second leaf fails; the second
+    one has a locality with a weight, and one without.
+    """
+    world.checks.require("A52-WRR-01")
+    failed, used, *unused = await endpoints(world, Close(), *[Serve()] * 4)
+    above, below, *others = (
+        Locality((Endpoint(member.address),), f"place-{number}")
+        for number, member in enumerate((failed, used, *unused))
+    )
+    first, second, third = (replace(place, weight=None) for place in others)
+    lower = (replace(place, priority=1) for place in (below, third))
+    leaves = leaf("x", discovery=Eds((first, second))), leaf("y", discovery=Eds((above, *lower)))
+    await world.serve(aggregate_config(("m",), (*aggregates({"m": "x y"}), *leaves)))
+    there = AllServedBy((used.address,))
+    calls = await world.eventually(there, partial(calls_to, world, "m", AT_LEAST))
+    await world.check("A42-LOC-10", calls, there)
+    connections = await world.attempts.quiet(*unused, why="calls reached another endpoint")
     await world.check("A42-LOC-10", connections, NoAttempts())
 
 

@@ -23,6 +23,7 @@ from conformance.scenarios.helpers.ring_order import LARGE, RingOrder, ring_orde
 from conformance.spec.oracles.backoff import most
 from conformance.world import World
 from conformance.xds_config.endpoints import Locality
+from conformance.xds_config.policies import RingHash
 from test_servers import BackendEndpoint as Member
 from test_servers import Close, Hold, Mode, Serve, Stall
 
@@ -242,11 +243,14 @@ async def test_stops_at_ready(world: World) -> None:
 async def test_backoff_with_requests(world: World) -> None:
     """The client does not retry a failed endpoint before its backoff is over.
 
-    Requests come all the time, and do not shorten the backoff.
+    Requests come all the time, and do not shorten the backoff. An update of the ring size, after
+    the first failure, does not either.
     """
     gaps, within = backoffs(world)
     met = await ring_order(world, 2)
     await met.set_modes(Close(), Close())
+    await world.attempts.until(ANOTHER, met[0], meanwhile=[met.request])
+    await world.serve(met.served.with_policy(RingHash(2050)))  # One more entry for each than LARGE.
     often = AttemptCount(least={met[0].address: gaps + 1}, others=True)
     attempts = await world.attempts.until(often, meanwhile=[met.request], within=within)
     await world.check("A42-PRO-08", attempts, backed_off(world, gaps, needed=gaps))

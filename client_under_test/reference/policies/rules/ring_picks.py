@@ -159,7 +159,8 @@ def pick_by_a61(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
     Clauses: A42-LOC-02, A42-PICK-02, A42-PICK-03, A42-PICK-04, A42-PICK-05, A42-PICK-07,
     A42-PICK-08, A42-PICK-09, A42-PICK-10, A42-PICK-11, A42-PICK-12, A42-PICK-13, A42-PICK-14,
     A42-PICK-15, A42-PICK-16, A42-PICK-17, A42-PICK-18, A42-PICK-19, A42-PICK-20, A42-PICK-21,
-    A42-PICK-22, A42-PICK-23, A42-PICK-25, A42-SUB-02, A42-SUB-03, A42-SUB-11 (A61).
+    A42-PICK-22, A42-PICK-23, A42-PICK-25, A42-SUB-02, A42-SUB-03, A42-SUB-11 (A61),
+    A42-SUB-13.
     """
     first: Candidate | None = None
     for candidate in walk:

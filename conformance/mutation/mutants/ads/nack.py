@@ -48,6 +48,13 @@ ack_after_the_nack = Mutant(
 )
 
 
+ack_by_a_subscription = Mutant(
+    clause="A46-NACK-04",
+    broken="a new subscription after a NACK names the rejected version",
+    xds={"version_of_subscription": lambda accepted, rejected: rejected or accepted},
+)
+
+
 ack_after_the_nack_of_endpoints = Mutant(
     clause="A46-NACK-08",
     broken="a NACK of endpoints is followed by an ACK of the same response",

@@ -232,6 +232,49 @@ sockets_refused = Mutant(
 )
 
 
+identity_refused = Mutant(
+    clause="A29-CDS-09",
+    broken="an identity instance beside a validation_context is rejected",
+    xds={
+        "wrong_with_cluster": refusing(
+            lambda cluster: (
+                common_of(cluster).HasField("validation_context")
+                and common_of(cluster).HasField("tls_certificate_provider_instance")
+            )
+        )
+    },
+)
+
+
+alternative_names_of_a_default_refused = Mutant(
+    clause="A29-CDS-09",
+    broken="a default_validation_context with match_subject_alt_names is rejected",
+    xds={
+        "wrong_with_cluster": refusing(
+            lambda cluster: bool(
+                common_of(
+                    cluster
+                ).combined_validation_context.default_validation_context.match_subject_alt_names
+            )
+        )
+    },
+)
+
+
+matchers_refused = Mutant(
+    clause="A29-CDS-09",
+    broken="match_subject_alt_names with another matcher than exact are rejected",
+    xds={
+        "wrong_with_cluster": refusing(
+            lambda cluster: any(
+                name.WhichOneof("match_pattern") != "exact"
+                for name in common_of(cluster).validation_context.match_subject_alt_names
+            )
+        )
+    },
+)
+
+
 alternative_names_refused = Mutant(
     clause="A29-CDS-09",
     broken="a validation context with match_subject_alt_names is rejected",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from envoy.config.cluster.v3.cluster_pb2 import Cluster
 
@@ -171,6 +171,27 @@ service_name_made_up = Mutant(
     clause="A27-CDS-06",
     broken="a Cluster without a service name gets another service name",
     xds={"service_name": lambda _kind, written: written or "default"},
+)
+
+
+def last_service_name() -> Callable[[str, str], str]:
+    """Use the last service name if an update of a Cluster has none."""
+    last = ""
+
+    def service_name(kind: str, written: str) -> str:
+        nonlocal last
+        if kind != EDS:
+            return ""
+        last = written or last
+        return last
+
+    return service_name
+
+
+removed_service_name_kept = Mutant(
+    clause="A27-CDS-06",
+    broken="an update that removes the service name leaves it as it was",
+    xds={"service_name": last_service_name()},
 )
 
 

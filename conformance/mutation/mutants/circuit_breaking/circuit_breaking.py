@@ -468,6 +468,27 @@ told_under_a_listed_category = Mutant(
 )
 
 
+def under_a_category_that_drops() -> dict[str, Callable[..., Any]]:
+    """Report such requests under the first category of EDS whose share is not zero."""
+    listed: list[str] = []
+
+    def falls(drops: Sequence[DropCategory], random: Random) -> str | None:
+        listed[:] = [drop.category for drop in drops if drop.per_million][:1]
+        return falls_to(drops, random)
+
+    return {
+        "falls_to": falls,
+        "told_category": lambda category: category or next(iter(listed), None),
+    }
+
+
+told_under_a_category_that_drops = Mutant(
+    clause="A32-CB-24",
+    broken="requests beyond the limit are reported under a category that drops requests",
+    rules=under_a_category_that_drops(),
+)
+
+
 told_under_a_category = Mutant(
     clause="A32-CB-24",
     broken="requests beyond the limit are reported under a category",

@@ -134,6 +134,32 @@ cluster_never_sent_waited_for = Mutant(
 )
 
 
+def late_in_one_tree() -> Callable[[str, Sequence[Leaf | Missing], bool], Choice]:
+    """Use a leaf that comes late only in the first of the trees that missed it."""
+    missed: dict[str, dict[str, Missing]] = {}
+
+    def rule(root: str, found: Sequence[Leaf | Missing], in_force: bool, /) -> Choice:  # noqa: FBT001
+        for leaf in found:
+            if isinstance(leaf, Missing) and leaf.is_gone:
+                missed.setdefault(leaf.name, {}).setdefault(root, leaf)
+
+        def seen(leaf: Leaf | Missing) -> Leaf | Missing:
+            trees = missed.get(leaf.name, {})
+            return leaf if root in [*trees][:1] else trees.get(root, leaf)
+
+        return those_that_exist(root, [seen(leaf) for leaf in found], in_force)
+
+    return rule
+
+
+late_cluster_in_one_tree = Mutant(
+    clause="A37-TROUBLE-10",
+    broken="a late cluster is used in one of the trees that share it",
+    rules={"leaves": late_in_one_tree()},
+    xds=SOON,
+)
+
+
 missing_for_good = Mutant(
     clause="A37-TROUBLE-10",
     broken="a cluster that was once missing is never used",

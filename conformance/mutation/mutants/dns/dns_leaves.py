@@ -6,7 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from client_under_test.reference.clusters.aggregates import cluster_impl
-from client_under_test.reference.clusters.discovery import Cluster, Leaf
+from client_under_test.reference.clusters.discovery import Aggregate, Cluster, Leaf
 from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.configs import ClusterImplConfig
 from client_under_test.reference.policies.rules.admission import DropCategory
@@ -21,14 +21,31 @@ async def never_localhost(name: str) -> tuple[str, ...]:
     return await addresses_of(name)
 
 
+def is_by_dns(cluster: Cluster) -> bool:
+    """Return whether a cluster is a leaf of LOGICAL_DNS."""
+    return isinstance(cluster, Leaf) and bool(cluster.dns_name)
+
+
 def by_dns_last(_root: str, met: Sequence[str], known: Mapping[str, Cluster]) -> Sequence[str]:
     """Put EDS leaves before the others."""
+    return sorted(met, key=lambda name: is_by_dns(known[name]))
 
-    def is_by_dns(name: str) -> bool:
-        leaf = known[name]
-        return isinstance(leaf, Leaf) and bool(leaf.dns_name)
 
-    return sorted(met, key=is_by_dns)
+def first_by_dns_alone(
+    _root: str, met: Sequence[str], known: Mapping[str, Cluster]
+) -> Sequence[str]:
+    """Skip each LOGICAL_DNS leaf but the first."""
+    by_dns = [name for name in met if is_by_dns(known[name])]
+    return [name for name in met if name not in by_dns[1:]]
+
+
+def nested_by_dns_last(
+    root: str, met: Sequence[str], known: Mapping[str, Cluster]
+) -> Sequence[str]:
+    """Put LOGICAL_DNS leaves below a nested aggregate after the others."""
+    top = known[root]
+    direct = top.clusters if isinstance(top, Aggregate) else (root,)
+    return sorted(met, key=lambda name: is_by_dns(known[name]) and name not in direct)
 
 
 def without_its_limit(aggregate: Any, leaf: Leaf, found: Any, child: Any) -> ClusterImplConfig:
@@ -77,6 +94,20 @@ dns_last = Mutant(
     clause="A37-DNS-13",
     broken="leaves of EDS come before those of LOGICAL_DNS",
     rules={"leaf_order": by_dns_last},
+)
+
+
+second_by_dns_skipped = Mutant(
+    clause="A37-DNS-13",
+    broken="of several LOGICAL_DNS leaves only the first is used",
+    rules={"leaf_order": first_by_dns_alone},
+)
+
+
+nested_dns_last = Mutant(
+    clause="A37-DNS-13",
+    broken="a LOGICAL_DNS leaf below a nested aggregate comes after all others",
+    rules={"leaf_order": nested_by_dns_last},
 )
 
 

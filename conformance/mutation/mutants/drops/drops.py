@@ -129,6 +129,17 @@ nothing_is_all = Mutant(
 )
 
 
+zero_of_others_is_all = Mutant(
+    clause="A27-DROP-04",
+    broken="a share of zero is treated as all, unless its denominator is HUNDRED",
+    xds={
+        "drop_share": lambda numerator, of: (
+            drop_share(numerator, of) or (0 if of == 100 else MILLION)  # noqa: PLR2004
+        )
+    },
+)
+
+
 hundred_as_ten_thousand = Mutant(
     clause="A27-DROP-05",
     broken="HUNDRED is read as TEN_THOUSAND",

@@ -28,6 +28,9 @@ MANY = 50
 OWN = ("", "round_robin", "ring_hash_experimental")
 
 
+POLICY_NAMES = ("round_robin", "ring_hash", "ring_hash_experimental")
+
+
 RING_HASH = f"{EXTENSIONS}.ring_hash.v3.RingHash"
 
 
@@ -128,6 +131,13 @@ def later_ones(is_bad: Callable[[Any], bool]) -> Callable[[Any], bool]:
 def by_name(extension: Any) -> str:
     """Prefer the name of an entry over its type if it names a policy."""
     return ROUND_ROBIN if extension.name.endswith("round_robin") else type_of(extension)
+
+
+def policy_of_that_name(message: Any, found: Sequence[Finding]) -> Sequence[Finding]:
+    """Overlook a missing config if the name of an entry of the list is that of a policy."""
+    names = (each.typed_extension_config.name for each in message.load_balancing_policy.policies)
+    is_known = any(name.endswith(POLICY_NAMES) for name in names)
+    return overlooking("typed_config", "is missing")(message, found) if is_known else found
 
 
 def with_turns_at_the_end(entries: Sequence[Any]) -> Sequence[Any]:
@@ -360,6 +370,13 @@ no_config_is_round_robin = Mutant(
     clause="A52-LIST-09",
     broken="a single entry without a config means RoundRobin",
     xds={"wrong_with_cluster": overlooking("typed_config", "is missing")},
+)
+
+
+no_config_means_its_name = Mutant(
+    clause="A52-LIST-09",
+    broken="a single entry without a config selects the policy of its name",
+    xds={"wrong_with_cluster": policy_of_that_name},
 )
 
 

@@ -183,6 +183,20 @@ def never_fewer() -> Callable[[Leaves], Leaves]:
     return kept
 
 
+def never_fewer_unless_one() -> Callable[[Leaves], Leaves]:
+    """Keep priorities that an update removes, if it leaves at least two."""
+    known: dict[str, LeafEndpoints] = {}
+
+    def kept(leaves: Leaves) -> Leaves:
+        for leaf, found in leaves:
+            before = known.get(leaf.name, found)
+            is_kept = 1 < len(found.priorities) < len(before.priorities)
+            known[leaf.name] = before if is_kept else found
+        return [(leaf, known[leaf.name]) for leaf, _ in leaves]
+
+    return kept
+
+
 class SpoiltByOne:
     """No endpoint is used after the first unhealthy one."""
 
@@ -283,6 +297,13 @@ kept_in_use = Mutant(
     clause="A27-PRIO-08",
     broken="priorities that leave the list stay in use",
     rules={"tree": of_leaves(never_fewer())},
+)
+
+
+kept_in_use_above_two = Mutant(
+    clause="A27-PRIO-08",
+    broken="priorities that leave the list stay in use if two or more remain",
+    rules={"tree": of_leaves(never_fewer_unless_one())},
 )
 
 

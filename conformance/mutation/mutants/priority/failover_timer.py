@@ -242,6 +242,17 @@ timer_from_the_start = Mutant(
 )
 
 
+no_time_right_after_ready = Mutant(
+    clause="A42-FAIL-07",
+    broken="a priority that turns from READY to CONNECTING without IDLE gets no new time",
+    rules={
+        "timer_begins": lambda before, reported, settled, runs: (
+            before is not State.READY and timer_begins(before, reported, settled, runs)
+        )
+    },
+)
+
+
 no_time_after_ready = Mutant(
     clause="A42-FAIL-07",
     broken="a priority that was READY gets no new time",

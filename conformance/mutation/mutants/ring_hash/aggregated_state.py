@@ -37,6 +37,28 @@ def failed(count: int) -> Callable[[Sequence[State]], bool]:
     return lambda states: states.count(FAILED) == count
 
 
+def until_one_is_lost() -> Rule:
+    """Report IDLE instead of READY once fewer endpoints are READY than before."""
+    most = 0
+
+    def broken(states: Sequence[State]) -> State:
+        nonlocal most
+        found, ready = aggregated_state(states), states.count(READY)
+        if found is READY and ready < most:
+            return IDLE
+        most = ready
+        return found
+
+    return broken
+
+
+idle_once_one_is_lost = Mutant(
+    clause="A42-AGG-01",
+    broken="when one of several READY endpoints loses its connection, the policy is IDLE",
+    rules={"aggregated_state": until_one_is_lost()},
+)
+
+
 ready_only_if_all_are = Mutant(
     clause="A42-AGG-01",
     broken="the policy is READY only when every endpoint is",

@@ -307,6 +307,20 @@ maximum_of_32_bits = Mutant(
 )
 
 
+maximum_lowered_beside_a_minimum = Mutant(
+    clause="A42-CDS-09",
+    broken="a maximum above the limit is lowered to it if the Cluster has a minimum, too",
+    xds={
+        "ring_sizes": lambda config: (
+            ring_sizes(config)[0],
+            min(ring_sizes(config)[1], LARGEST_RING)
+            if config.HasField("minimum_ring_size")
+            else ring_sizes(config)[1],
+        )
+    },
+)
+
+
 minimum_limit_of_8_million = Mutant(
     clause="A42-CDS-10",
     broken="8M means 8,000,000 in the check of the minimum",
@@ -717,4 +731,15 @@ first_leaf_for_all = Mutant(
     clause="A42-CDS-25",
     broken="the policy of the first leaf applies to all leaves of an aggregate",
     rules={"policy_source": policy_of_the_first_leaf()},
+)
+
+
+no_config_has_the_usual_cap = Mutant(
+    clause="A42-CDS-03",
+    broken="without ring_hash_lb_config the maximum is 4,096, whatever the cap",
+    xds={
+        "ring_sizes": lambda config: (
+            ring_sizes(config) if config.ListFields() else (DEFAULT_MINIMUM, DEFAULT_MAXIMUM)
+        )
+    },
 )

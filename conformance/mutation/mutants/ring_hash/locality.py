@@ -29,6 +29,7 @@ from client_under_test.reference.policies.interface import (
 )
 from client_under_test.reference.policies.rules.ring_config import LARGEST_RING
 from client_under_test.reference.policies.rules.ring_picks import Candidate, pick_by_a61
+from conformance.mutation.mutants.trees import of_leaves
 
 LARGEST = 2**32 - 1
 
@@ -448,4 +449,57 @@ locality_weight_kept = Mutant(
     clause="A42-LOC-10",
     broken="a locality keeps its weight when an update removes the weight",
     xds={"locality_weight": KeptOnceWritten()},
+)
+
+
+def all_used_if_none_has_a_weight(leaves: Leaves) -> Leaves:
+    """Use the localities of a priority equally if none of them has a weight."""
+    return [
+        (
+            leaf,
+            replace(
+                found,
+                priorities=tuple(
+                    places
+                    if any(place.weight for place in places)
+                    else tuple(replace(place, weight=1) for place in places)
+                    for places in found.priorities
+                ),
+            ),
+        )
+        for leaf, found in leaves
+    ]
+
+
+none_has_a_weight = Mutant(
+    clause="A42-LOC-10",
+    broken="if no locality of a priority has a weight, each of them has weight 1",
+    rules={"tree": of_leaves(all_used_if_none_has_a_weight)},
+)
+
+
+def used_below_the_first_priority(leaves: Leaves) -> Leaves:
+    """Use localities without a weight if they are not in the first priority of their leaf."""
+    return [
+        (
+            leaf,
+            replace(
+                found,
+                priorities=(
+                    *found.priorities[:1],
+                    *(
+                        tuple(replace(place, weight=place.weight or 1) for place in places)
+                        for places in found.priorities[1:]
+                    ),
+                ),
+            ),
+        )
+        for leaf, found in leaves
+    ]
+
+
+no_weight_in_a_lower_priority = Mutant(
+    clause="A42-LOC-10",
+    broken="below the first priority, a locality without a weight has weight 1",
+    rules={"tree": of_leaves(used_below_the_first_priority)},
 )

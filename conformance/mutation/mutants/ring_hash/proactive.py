@@ -1,6 +1,7 @@
 """Mutants of the clauses in proactive.toml."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.rules.ring_states import (
@@ -9,7 +10,7 @@ from client_under_test.reference.policies.rules.ring_states import (
     next_along_the_ring,
 )
 from client_under_test.reference.transport.backoff import backoff_delay
-from client_under_test.reference.values import State
+from client_under_test.reference.values import Endpoint, State
 
 Unasked = Callable[[State, Sequence[Prospect], str | None], str | None]
 
@@ -223,6 +224,30 @@ backoff_that_never_grows = Mutant(
     clause="A42-PRO-08",
     broken="a failed endpoint is retried after 1 s, however often it has failed",
     rules={"backoff_delay": lambda _failures, draw: backoff_delay(1, draw)},
+)
+
+
+def shorter_after_an_update() -> dict[str, Callable[..., Any]]:
+    """Wait for a tenth of the backoff once the endpoints have been updated."""
+    is_updated = False
+
+    def endpoints(before: Sequence[Endpoint], now: Sequence[Endpoint]) -> Sequence[Endpoint]:
+        nonlocal is_updated
+        is_updated = is_updated or bool(before)
+        return now
+
+    return {
+        "ring_endpoints": endpoints,
+        "backoff_delay": lambda failures, draw: (
+            backoff_delay(failures, draw) / (10 if is_updated else 1)
+        ),
+    }
+
+
+no_backoff_after_an_update = Mutant(
+    clause="A42-PRO-08",
+    broken="after an update a failed endpoint is retried after a tenth of its backoff",
+    rules=shorter_after_an_update(),
 )
 
 

@@ -375,3 +375,27 @@ failed_twice_and_for_all = Mutant(
     broken="an endpoint that failed a second time gets no more requests",
     rules={"counted_state": failed_for_good_after(2)},
 )
+
+
+def renewed_by_any_request() -> Callable[[Iterable[Candidate], PickArgs], PickResult]:
+    """Connect the endpoints that were READY before and are IDLE, whichever a request picks."""
+    ready: set[Target] = set()
+
+    def pick(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
+        candidates = list(walk)
+        ready.update(each.target for each in candidates if each.state is READY)
+        result = pick_by_a61(candidates, args)
+        if isinstance(result, Drop):
+            return result
+        lost = (each.target for each in candidates if each.state is State.IDLE)
+        again = (target for target in lost if target in ready)
+        return replace(result, connect=tuple(dict.fromkeys((*result.connect, *again))))
+
+    return pick
+
+
+lost_and_renewed_by_any_request = Mutant(
+    clause="A42-SUB-13",
+    broken="any request reconnects the endpoints that lost their connections",
+    rules={"pick": renewed_by_any_request()},
+)
