@@ -39,6 +39,8 @@ PACKAGES = (
     "request_filter",
 )
 
+PROMPT = "xdspec"
+
 GUARD = ROOT / "client_under_test" / "supervision" / "supervisor.py"
 MAKE = "--make-environment"
 
@@ -100,10 +102,28 @@ def line_for(folder: Path) -> str:
     return f"import sys; sys.path.append({str(folder)!a})\n"
 
 
+def require_own_folder() -> None:
+    """See that the folder to be emptied is this suite's own, even one that was half made.
+
+    Raises:
+        FileExistsError: it has other files: XDSPEC_VENV, or a link, may lead anywhere.
+    """
+    settings = ENVIRONMENT / "pyvenv.cfg"  # the first file of an environment
+    is_own = STAMP.exists() or (
+        settings.is_file() and f"prompt = {PROMPT!r}" in settings.read_text("utf-8", "replace")
+    )
+    if not is_own and ENVIRONMENT.exists() and any(ENVIRONMENT.iterdir()):
+        raise FileExistsError(
+            f"{ENVIRONMENT} has files that xdspec did not make: remove it, or name another folder "
+            "in XDSPEC_VENV"
+        )
+
+
 def make(wanted: str) -> None:
     """Make the environment; its stamp is written last, so that a broken one is made again."""
+    require_own_folder()
     print(f"xdspec: making {ENVIRONMENT} from {LOCK.name} (once)", file=sys.stderr)
-    venv.EnvBuilder(clear=True, with_pip=True).create(ENVIRONMENT)
+    venv.EnvBuilder(clear=True, with_pip=True, prompt=PROMPT).create(ENVIRONMENT)
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".txt") as first:
         first.write(pinned("uv"))
         first.flush()

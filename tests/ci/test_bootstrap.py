@@ -231,3 +231,29 @@ def test_a_folder_of_any_name_is_found_in_any_locale(tmp_path: Path, name: str) 
         check=True,
         timeout=DEADLINE,
     )
+
+
+def test_a_folder_of_somebody_else_is_not_emptied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = tmp_path / "theirs"
+    venv.EnvBuilder(prompt="theirs").create(theirs)
+    monkeypatch.setenv("XDSPEC_VENV", str(theirs))
+    ended = subprocess.run(
+        [sys.executable, "-I", str(checkout(tmp_path / "checkout"))],
+        check=False,
+        capture_output=True,
+        encoding="utf-8",
+    )
+    assert (ended.returncode, (theirs / "pyvenv.cfg").exists()) == (4, True)
+    assert f"{theirs} has files that xdspec did not make" in ended.stderr
+
+
+def test_an_environment_that_was_half_made_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDSPEC_VENV", str(tmp_path / "half"))
+    module = loaded(checkout(tmp_path / "checkout"))
+    module.require_own_folder()
+    venv.EnvBuilder(prompt=module.PROMPT).create(tmp_path / "half")
+    module.require_own_folder()
