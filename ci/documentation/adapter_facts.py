@@ -185,7 +185,7 @@ CAPABILITIES: Mapping[str, tuple[str, str, str]] = {
         "circuit breaking, LEAST_REQUEST",
     ),
     "watch": ("reports the channel's states", "hours", "the state that ring_hash reports"),
-    "connect": ("asks an idle channel to connect", "minutes", "nothing today"),
+    "connect": ("asks an idle channel to connect", "minutes", "nothing: it is optional"),
     "custom_policy": ("registers a load-balancing policy", "day", "custom policies of A52"),
     "bootstrap_per_channel": (
         "gives each channel its own bootstrap",

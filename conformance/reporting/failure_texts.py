@@ -250,6 +250,13 @@ def advice(run: Run) -> Iterator[str]:
         if not _fits_another(keys):
             keys_are = "The keys of ring entries fit no known format: the client's rings changed"
         yield f"\n{keys_are}. Other failures on rings may follow from that alone"
+    if run.identity.is_adapter and any(
+        finding.reason in {Reason.LIED, Reason.EXITED} for finding in findings
+    ):
+        yield (
+            "\nA client that exits or reports what did not happen is usually a bug of the adapter: "
+            f"`{program_of(run.repeat)} doctor {shlex.quote(run.identity.source)}`"
+        )
     yield from _another_edition(run)
 
 

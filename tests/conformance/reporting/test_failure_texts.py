@@ -207,6 +207,15 @@ def test_advice_follows_the_cause(decisions: list[Decision], words: str) -> None
     assert words in text
 
 
+def test_an_adapter_of_the_users_own_is_to_be_doubted_first() -> None:
+    lied = fails(reason=Reason.LIED, saw="four calls that no backend received")
+    own = Identity(source="/home/me/my adapter", is_adapter=True)
+    (text,) = advice(run(record("a", lied), identity=own))
+    assert "usually a bug of the adapter: `xdspec doctor '/home/me/my adapter'`" in text
+    assert not [*advice(run(record("a", lied)))]
+    assert not [*advice(run(record("a", fails()), identity=own))]
+
+
 @pytest.mark.parametrize(
     ("decision", "words"),
     [(CHANGED, ": correct the client, or that line"), (NO_KEYS, ": correct the client\n")],
