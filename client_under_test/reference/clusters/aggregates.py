@@ -287,7 +287,7 @@ def cluster_impl(
 ) -> ClusterImplConfig:
     """A37, A75: circuit breaking, drops and load belong to the leaf, not to the aggregate.
 
-    Clauses: A32-CB-16, A32-CB-17, A32-CB-18, A32-CB-22, A37-CB-01, A37-CB-02,
+    Clauses: A32-CB-08, A32-CB-16, A32-CB-17, A32-CB-18, A32-CB-22, A37-CB-01, A37-CB-02,
     A37-CB-07, A37-DNS-14, A37-DNS-17, A27-DROP-09, A37-DROP-01, A37-DROP-02, A37-DROP-05,
     A37-LOAD-01, A37-LOAD-04, A37-LOAD-05, A42-LOAD-03, A52-CUSTOM-15.
     """

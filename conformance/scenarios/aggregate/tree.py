@@ -304,8 +304,8 @@ async def test_depth(world: World) -> None:
 async def test_depth_corrected(world: World) -> None:
     """A tree that exceeds the limit is in TRANSIENT_FAILURE until an update makes it shorter.
 
-    It is the only cluster of the channel, so the channel has its state. A last update makes it too
-    long again.
+    It is the only cluster of the channel, so the channel has its state. Further updates make it too
+    long again, and shorten it to the limit.
     """
     links = chain("c", 18)
     planted = await deploy(world, links)
@@ -326,6 +326,9 @@ async def test_depth_corrected(world: World) -> None:
     await world.serve(planted.served)
     calls = await world.eventually(Fails(), partial(calls_to, world, "c-0"))
     await world.check("A37-TREE-18", calls, Fails())
+    sixteen = with_clusters(planted.served, *aggregates({"c-14": "c-17"}))
+    await world.serve(sixteen)
+    await check_use(world, "A37-TREE-20", sixteen, "c-0")
 
 
 @scenario("A37-TREE-38", needs=("metadata",), seconds=1)

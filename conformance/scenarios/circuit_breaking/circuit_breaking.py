@@ -39,6 +39,7 @@ from conformance.xds_config.clusters import Drop, Threshold
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import RingHash
 from conformance.xds_config.routes import CLUSTER_HEADER
+from conformance.xds_config.trees import with_clusters
 from test_servers import Hold, Serve
 
 LIMITS: Mapping[str, tuple[str, tuple[Threshold | int, ...]]] = {
@@ -236,14 +237,19 @@ async def test_wait_for_ready_at_limit(world: World) -> None:
     await world.check("A32-CB-26", await waits.over(), choices)
 
 
-@scenario("A32-CB-16", "A32-CB-17", needs=("kept_open", "cancel"))
+@scenario("A32-CB-16", "A32-CB-17", "A32-CB-08", needs=("kept_open", "cancel"))
 async def test_changed_limit(world: World) -> None:
     """After an update lowers or raises the limit, requests in flight from before still count.
 
     In Envoy a changed limit makes a new cluster, which counts from zero.
     """
     members = await world.endpoints(2)
-    limits = {"lowered": ((6,), (3,)), "raised": ((3,), (5,)), "freed": ((3,), ())}
+    limits: Mapping[str, tuple[tuple[int, ...], ...]] = {
+        "lowered": ((6,), (3,)),
+        "raised": ((3,), (5,)),
+        "freed": ((3,), ()),
+        "off": ((3,), (UNLIMITED,)),
+    }
     before, after = (
         routed(*(limited(name, members, *of[step]) for name, of in limits.items()))
         for step in (0, 1)
@@ -252,11 +258,12 @@ async def test_changed_limit(world: World) -> None:
     await connected(world, *limits)
     streams = Streams(world)
     await streams.fill("lowered", 5)
-    for name in ("raised", "freed"):
+    for name in ("raised", "freed", "off"):
         await streams.fill(name, 3)
     await world.serve(after)
-    expected = admits(after, "freed", in_flight=3)
-    await world.check("A32-CB-17", await streams.take("freed", expected, most=9), expected)
+    for name, clause in (("freed", "A32-CB-17"), ("off", "A32-CB-08")):
+        expected = admits(after, name, in_flight=3)
+        await world.check(clause, await streams.take(name, expected, most=9), expected)
     by = {"A32": admits(after, "raised", in_flight=3), "envoy": admits(after, "raised")}
     own = world.checks.own("A32-CB-17", by)
     await world.check("A32-CB-17", await streams.take("raised", own), by)
@@ -378,14 +385,16 @@ async def test_shared_by_channels(world: World) -> None:
 async def test_load_report(world: World) -> None:
     """The client reports requests beyond the limit as drops without a category.
 
-    First a category drops everything, then it drops nothing and the limit is reached.
+    First a category drops everything, then it drops nothing and the limit is reached. No request
+    gets through a limit of zero.
     """
     members = await world.endpoints(1)
-    served = routed(limited("plain", members, 2), dropping(limited("both", members, 2), ALL))
+    zero = limited("zero", members, 0)
+    served = routed(limited("plain", members, 2), dropping(limited("both", members, 2), ALL), zero)
     await world.serve(served)
     await connected(world, "plain")
     await require_failures(world, "both", why="the drop share is 100 percent")
-    served = routed(limited("plain", members, 2), dropping(limited("both", members, 2), NOTHING))
+    served = with_clusters(served, dropping(limited("both", members, 2), NOTHING))
     await world.serve(served)
     there = AllServedBy(served.addresses())
     why = "the update drops nothing"
@@ -395,8 +404,9 @@ async def test_load_report(world: World) -> None:
     for name in ("plain", "both"):
         await streams.fill(name, 2)
         await require_failures(world, name, why="its limit is reached")
+    await require_failures(world, "zero", why="its limit is zero")
     drops = {
-        "plain": {"": failed(world, "plain")},
+        **{name: {"": failed(world, name)} for name in ("plain", "zero")},
         "both": {"a-category": by_category, "": failed(world, "both") - by_category},
     }
     totals, each = DropsReported(drops=drops, totals=True), DropsReported(drops=drops)

@@ -106,18 +106,31 @@ async def test_name_and_port(world: World) -> None:
 async def test_subscribes_to_no_endpoints(world: World) -> None:
     """The client does not subscribe to endpoints of a LOGICAL_DNS cluster with a service_name.
 
-    The service_name and the name of the load_assignment lead to another endpoint.
+    The service_name and the name of the load_assignment lead to another endpoint. Then updates make
+    it a cluster of EDS, and one of LOGICAL_DNS again. Another cluster remains one of EDS.
     """
     right, wrong = await world.registry.of_one_port("127.0.0.2", "127.0.0.3")
+    beside = leaf("beside", await world.endpoints(1))
     await world.names.begin(
         {host("m"): NameRecords((right.host,)), DECOY: NameRecords((wrong.host,))}
     )
-    served = aggregate_config(("m",), (leaf("m", discovery=by_name("m", right)),))
-    await world.serve(with_raw_clusters(served, MORE_NAMES.of(served.cluster())))
+    by_dns, by_eds = (
+        aggregate_config(("m", "beside"), (cluster, beside))
+        for cluster in (leaf("m", discovery=by_name("m", right)), leaf("m", (wrong,)))
+    )
+    odd = with_raw_clusters(by_dns, MORE_NAMES.of(by_dns.get_cluster("m").resource()))
+    await world.serve(odd)
     calls = await calls_to(world, "m", 10, deadline=timing.COLD_CALL)
     await world.check("A37-DNS-02", calls, AllServedBy((right.address,)))
     await world.check("A37-DNS-02", world.names.asked(), Resolves((host("m"),)))
-    expected = subscriptions_of(served, "ENDPOINTS", ever=True)
+    expected = subscriptions_of(by_dns, "ENDPOINTS", ever=True)
+    await world.check("A37-DNS-02", await world.control.asked_until(expected), expected)
+    make_calls = partial(calls_to, world, "m")
+    for served, member in ((by_eds, wrong), (odd, right)):
+        await world.serve(served)
+        at_it = AllServedBy((member.address,))
+        await world.rounds.require(at_it, make_calls, why="an update changed the type of m")
+    expected = subscriptions_of(by_dns, "ENDPOINTS")
     await world.check("A37-DNS-02", await world.control.asked_until(expected), expected)
 
 

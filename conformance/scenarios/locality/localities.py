@@ -83,20 +83,23 @@ async def test_several_failed_priorities(world: World) -> None:
 async def test_locality_in_two_priorities(world: World) -> None:
     """If two priorities list a locality, each has the endpoints listed there.
 
-    The endpoint of the first priority serves until it fails.
+    An update replaces the endpoint of the first priority, which then serves until it fails.
     """
-    first, second = await world.endpoints(2)
-    localities = [
-        Locality((Endpoint(endpoint.address),), "zone", priority=priority)
-        for priority, endpoint in enumerate((first, second))
-    ]
-    await world.serve(one_cluster(localities, policy=RoundRobin()))
-    calls = await world.call(world.sessions(AFTERWARDS))
-    await world.check("A27-PRIO-12", calls, AllServedBy((first.address,)))
-    await first.set_mode(Close())
-    await first.kill()
+    first, update, second = await world.endpoints(3)
+    make_calls = partial(world.call, world.sessions(AFTERWARDS))
+    for used in (first, update):
+        localities = [
+            Locality((Endpoint(endpoint.address),), "zone", priority=priority)
+            for priority, endpoint in enumerate((used, second))
+        ]
+        await world.serve(one_cluster(localities, policy=RoundRobin()))
+        at_it = AllServedBy((used.address,))
+        calls = await (make_calls() if used is first else world.eventually(at_it, make_calls))
+        await world.check("A27-PRIO-12", calls, at_it)
+    await update.set_mode(Close())
+    await update.kill()
     at_second = AllServedBy((second.address,))
-    calls = await world.eventually(at_second, partial(world.call, world.sessions(AFTERWARDS)))
+    calls = await world.eventually(at_second, make_calls)
     await world.check("A27-PRIO-12", calls, at_second)
 
 

@@ -1,6 +1,7 @@
 """Mutants of the clauses in tree.toml."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from client_under_test.reference.clusters.discovery import (
     DEPTH_LIMIT,
@@ -361,6 +362,49 @@ too_deep_for_good = Mutant(
     clause="A37-TREE-20",
     broken="a tree that was once too deep stays too deep",
     rules={"is_too_deep": once_true(is_too_deep)},
+)
+
+
+def too_deep_after_use() -> dict[str, Any]:
+    """Refuse a tree for good that was used, and then was too deep."""
+    used = stuck = False
+
+    def leaves(root: str, found: Found, in_force: Any, /) -> Any:
+        nonlocal used
+        used = True
+        return those_that_exist(root, found, in_force)
+
+    def is_deep(names: int) -> bool:
+        nonlocal stuck
+        stuck = stuck or (used and is_too_deep(names))
+        return stuck or is_too_deep(names)
+
+    return {"leaves": leaves, "is_too_deep": is_deep}
+
+
+too_deep_for_good_after_use = Mutant(
+    clause="A37-TREE-20",
+    broken="a tree in use that becomes too deep stays too deep",
+    rules=too_deep_after_use(),
+)
+
+
+def lower_limit_afterwards() -> Callable[[int], bool]:
+    """Lower the limit by one once a tree has exceeded it."""
+    exceeded = False
+
+    def is_deep(names: int) -> bool:
+        nonlocal exceeded
+        exceeded = exceeded or is_too_deep(names)
+        return names > DEPTH_LIMIT - exceeded
+
+    return is_deep
+
+
+limit_lowered = Mutant(
+    clause="A37-TREE-20",
+    broken="a tree that was too deep is used only if it is one level within the limit",
+    rules={"is_too_deep": lower_limit_afterwards()},
 )
 
 

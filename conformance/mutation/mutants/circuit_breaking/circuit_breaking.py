@@ -19,6 +19,7 @@ from client_under_test.reference.policies.interface import (
 from client_under_test.reference.policies.rules.admission import (
     MAX_REQUESTS,
     DropCategory,
+    counted_for,
     falls_to,
     in_flight_key,
     status_of_drop,
@@ -292,6 +293,26 @@ never_beyond_the_usual = Mutant(
 )
 
 
+def kept_if_turned_off() -> Impl:
+    """Keep the limit of a cluster if an update turns it off."""
+    last: dict[str, int] = {}
+
+    def broken(*arguments: Any) -> ClusterImplConfig:
+        config = cluster_impl(*arguments)
+        if config.max_requests != UNLIMITED:
+            last[config.cluster] = config.max_requests
+        return replace(config, max_requests=last.get(config.cluster, config.max_requests))
+
+    return broken
+
+
+limit_kept_if_turned_off = Mutant(
+    clause="A32-CB-08",
+    broken="an update to the maximum of a uint32 keeps the limit before it",
+    rules={"cluster_impl": kept_if_turned_off()},
+)
+
+
 others_obeyed = Mutant(
     clause="A32-CB-09",
     broken="the other limits of a threshold apply to requests as well",
@@ -458,6 +479,42 @@ not_told = Mutant(
     clause="A32-CB-23",
     broken="requests beyond the limit are in no load report",
     rules={"drop_is_told": lambda category: category is not None},
+)
+
+
+class UnlessSent:
+    """Report drops by the limit of a cluster only after a request was sent to it."""
+
+    def __init__(self) -> None:
+        self._sent: set[str] = set()
+        self._cluster = ""
+
+    def in_flight_key(self, account: Account) -> Any:
+        """Remember the cluster that a request is for."""
+        self._cluster = account.cluster
+        return account.cluster, account.service_name
+
+    def counted_for(self, account: Account) -> Any:
+        """Remember the cluster to which a request is sent."""
+        self._sent.add(account.cluster)
+        return counted_for(account)
+
+    def drop_is_told(self, category: str | None) -> bool:
+        """Return whether a drop is reported."""
+        return category is not None or self._cluster in self._sent
+
+
+UNLESS_SENT = UnlessSent()
+
+
+drops_of_unused_clusters = Mutant(
+    clause="A32-CB-23",
+    broken="drops by the limit of a cluster that got no request are not reported",
+    rules={
+        "in_flight_key": UNLESS_SENT.in_flight_key,
+        "counted_for": UNLESS_SENT.counted_for,
+        "drop_is_told": UNLESS_SENT.drop_is_told,
+    },
 )
 
 

@@ -122,6 +122,25 @@ endpoints_asked_for = Mutant(
 )
 
 
+def kept_services() -> Callable[[Leaf], tuple[str, ...]]:
+    """Keep the subscription to the endpoints of a cluster that once was of EDS."""
+    first: dict[str, str] = {}
+
+    def services(leaf: Leaf) -> tuple[str, ...]:
+        if not leaf.dns_name:
+            first[leaf.name] = leaf.resource_name
+        return tuple(name for name in (first.get(leaf.name),) if name)
+
+    return services
+
+
+endpoints_kept = Mutant(
+    clause="A37-DNS-02",
+    broken="a cluster that an update changes to LOGICAL_DNS stays subscribed to its endpoints",
+    rules={"services": kept_services()},
+)
+
+
 locality_by_dns = Mutant(
     clause="A37-DNS-03",
     broken="the locality of LOGICAL_DNS is named dns",

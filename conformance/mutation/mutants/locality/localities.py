@@ -12,6 +12,7 @@ from client_under_test.reference.clusters.aggregates import (
     Leaves,
     LocalityEndpoints,
 )
+from client_under_test.reference.clusters.discovery import Leaf
 from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.rules.failover import (
     ChildView,
@@ -347,6 +348,28 @@ last_priority_of_a_locality = Mutant(
     clause="A27-PRIO-12",
     broken="a locality that is listed in two priorities has endpoints in the last of them only",
     rules={"tree": of_leaves(last_listing_of_each_locality)},
+)
+
+
+def last_listing_in_updates() -> Callable[[Leaves], Leaves]:
+    """Give a locality only its last endpoints, except in the first version of a leaf."""
+    first: dict[str, LeafEndpoints] = {}
+
+    def change(leaves: Leaves) -> Leaves:
+        changed: list[tuple[Leaf, LeafEndpoints]] = []
+        for leaf, found in leaves:
+            is_first = first.setdefault(leaf.name, found) == found
+            same = [(leaf, found)]
+            changed += same if is_first else last_listing_of_each_locality(same)
+        return changed
+
+    return change
+
+
+last_priority_of_a_locality_in_updates = Mutant(
+    clause="A27-PRIO-12",
+    broken="in an update, a locality has endpoints in the last of its priorities only",
+    rules={"tree": of_leaves(last_listing_in_updates())},
 )
 
 

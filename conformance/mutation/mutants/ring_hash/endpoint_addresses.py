@@ -113,6 +113,13 @@ several_addresses_weigh_one = Mutant(
 )
 
 
+first_two_addresses = Mutant(
+    clause="A61-DNS-01",
+    broken="only the first two addresses of a DNS name are used",
+    rules={"dns_endpoints": lambda addresses: one_endpoint(addresses[:2])},
+)
+
+
 first_address_alone = Mutant(
     clause="A61-DNS-01",
     broken="only the first address of a DNS name is used",
