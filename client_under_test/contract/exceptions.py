@@ -88,6 +88,14 @@ def last_words(stderr_tail: str) -> list[str]:
     return lines[start : start + LAST_WORDS]
 
 
+_STDERR_ENDS: Final = "; its stderr ends:"
+
+
+def without_last_words(text: str) -> str:
+    """Return the first line of a failure's description, without the announcement of stderr."""
+    return text.partition("\n")[0].removesuffix(_STDERR_ENDS)
+
+
 class ConversationFailed(ClientTrouble):
     """Base of every way a conversation can end badly.
 
@@ -106,7 +114,7 @@ class ConversationFailed(ClientTrouble):
     def with_last_words(self) -> str:
         """Return the failure and the last lines of stderr, if any."""
         lines = last_words(self.stderr_tail)
-        return "\n".join([f"{self}; its stderr ends:", *lines]) if lines else f"{self}"
+        return "\n".join([f"{self}{_STDERR_ENDS}", *lines]) if lines else f"{self}"
 
 
 class NotStarted(ConversationFailed):

@@ -10,6 +10,7 @@ import msgspec
 from rich.console import Console
 
 from client_under_test import Prepared
+from client_under_test.contract.exceptions import without_last_words
 from conformance.cli.failures import Failure, require_machine
 from conformance.cli.run_clients import baselines
 from conformance.cli.run_options import RunOptions
@@ -123,7 +124,7 @@ class Past:
     def _seen(self, report: Report) -> History:
         """Return the history so far."""
         runs = [[*place.recorded] for place in self._places]
-        why = {number: words.partition("\n")[0] for number, words in self._why.items()}
+        why = {number: without_last_words(words) for number, words in self._why.items()}
         for number, run in zip(self._ran, report.runs, strict=False):
             if run.complete:
                 runs[number].append(run)

@@ -17,6 +17,7 @@ from typing import Final
 import msgspec
 
 from client_under_test import ClientProcess, Prepared
+from client_under_test.contract.exceptions import without_last_words
 from client_under_test.launching.process import Patience
 from conformance import timing
 from conformance.judging import causes, ring_keys
@@ -143,5 +144,5 @@ async def _ask(world: World) -> RingKeys:
 
 def _nothing(trouble: BaseException) -> RingKeys:
     told = causes.of(trouble)
-    first, *_ = told.what.splitlines()
+    first = without_last_words(told.what)
     return RingKeys(note=f"the calibration ended early: {first}", refusal=told.cause)

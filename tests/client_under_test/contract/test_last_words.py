@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from client_under_test.contract.exceptions import LAST_WORDS, last_words
+from client_under_test.contract.exceptions import (
+    LAST_WORDS,
+    ClientExited,
+    last_words,
+    without_last_words,
+)
 
 STACK = [f"\tmain.go:{line} +0x1a" for line in range(2000)]
 PYTHON = [
@@ -42,3 +47,9 @@ def test_without_a_cause_it_is_the_end(lines: list[str], quoted: list[str]) -> N
 
 def test_lines_that_point_at_a_column_are_left_out() -> None:
     assert last_words("\n".join(PYTHON)) == [*PYTHON[:3], PYTHON[4]]
+
+
+def test_the_first_line_announces_nothing_that_does_not_follow() -> None:
+    failure = ClientExited(3, hello_said=True, stderr_tail="no such file\n")
+    assert without_last_words(failure.with_last_words()) == f"{failure}"
+    assert without_last_words("one line") == "one line"
