@@ -142,7 +142,8 @@ def new_client(language: str | None, folder: Path | None) -> None:
         named = ", ".join(with_program)
         echo(f"It has no program: only the skeletons for {named} have one.")
     first = "" if language in with_program else "write `adapter` as README.md says, then "
-    echo(f"Next: {first}{program()} doctor {shlex.quote(str(folder))}")
+    place = f"./{folder}" if str(folder) in built_in() else str(folder)
+    echo(f"Next: {first}{program()} doctor {shlex.quote(place)}")
 
 
 @cloup.command(epilog=examples("mutants --clause A42-RING-13", "mutants --area ring_hash/ring"))

@@ -433,6 +433,13 @@ def test_a_new_client_is_for_the_doctor(tmp_path: Path, monkeypatch: pytest.Monk
     )
 
 
+def test_a_folder_called_as_a_client_is_named_as_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert invoke("new-client", "go", "go").output.endswith("Next: xdspec doctor ./go\n")
+
+
 @pytest.mark.parametrize("language", ["c++", "C#", "cobol", "other"])
 def test_any_language_has_a_scaffold(language: str, tmp_path: Path) -> None:
     folder = tmp_path / "mine"

@@ -34,7 +34,7 @@ CLAUSES = {"A42-RING-04", "A42-RING-09"}
             "error",
             "adapter",
             6,
-            r"says that call-0 started 3\d\d\d\.\d+ s after it said so \(.* us\): take every time from",
+            r"says that call-0 started 3\d\d\d\.\d+ s after it said so \(.* us\): take every time",
         ),
         ("crasher", "fail", "crashed", 1, "died by SIGABRT; its stderr ends:\na last word"),
         (
