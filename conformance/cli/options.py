@@ -241,6 +241,8 @@ RUN = (
     VERBOSE_OPTION,
 )
 
+CLIENT_OPTIONS = (SOURCE_OPTION, COMMIT_OPTION, ENV_OPTION)
+
 SERVE = (
     option(
         "--with",
@@ -251,20 +253,14 @@ SERVE = (
         help="The client that makes the calls that you do not make, and whose manifest decides "
         "how your client is judged.",
     ),
-    SOURCE_OPTION,
-    COMMIT_OPTION,
+    *CLIENT_OPTIONS,
     SEED_OPTION,
-    ENV_OPTION,
     OUT_OPTION,
 )
 
-REPLAY = (
-    option("--out", type=Path, help="Folder for evidence. [default: a new one in BUNDLE]"),
-    ENV_OPTION,
-    SOURCE_OPTION,
-    COMMIT_OPTION,
-    option("--yes", is_flag=True, help="Do not ask."),
-)
+YES_OPTION = option("--yes", is_flag=True, help="Do not ask.")
+BUNDLE_OUT = option("--out", type=Path, help="Folder for evidence. [default: a new one in BUNDLE]")
+REPLAY = (BUNDLE_OUT, *CLIENT_OPTIONS, YES_OPTION)
 
 EXPLORE = (
     option(
@@ -307,9 +303,7 @@ EXPLORE = (
         type=click.IntRange(1),
         help="Number of sequences at the same time. [default: by cores]",
     ),
-    ENV_OPTION,
-    SOURCE_OPTION,
-    COMMIT_OPTION,
+    *CLIENT_OPTIONS,
     OUT_OPTION,
 )
 
