@@ -65,7 +65,7 @@ async def test_a_fast_run(xdspec: Any) -> None:
     assert ended.code == 0
     stalled, two, lost = (
         ended.scenarios[f"failover_timer.{name}"]
-        for name in ("stalled_priority", "two_stalled_priorities", "lost_and_stalled")
+        for name in ("stalled_priority", "two_stalled_priorities", "lost_and_stalled[ring-hash]")
     )
     assert stalled["clauses"] == {
         "A42-FAIL-04": "skip",
