@@ -91,7 +91,7 @@ async def test_all_results_of_a_change_agree(xdspec: Any, library: Path) -> None
     ]
     failed = [case.find("failure") is not None for case in differ]
     assert failed == [change["is_fatal"] for change in by_clause.values()]
-    assert rest.get("name") == "0 scenarios unchanged: nothing"
+    assert rest.get("name") == "0 scenarios, unchanged: no clause"
     assert (suite.get("tests"), suite.get("failures")) == ("3", "1")
     lines = bad.out.splitlines()
     rows = [line.split(" | ") for line in lines if line.startswith("| A")]
@@ -179,7 +179,7 @@ async def test_a_base_runs_what_decides_whether_the_change_breaks_something(
     assert re.search(r"change: 2 scenarios in \d+ s\n", bad.said)
     assert "s; 1 not needed: the change passes what they decide\n" in bad.said
     assert "base: running 1 scenario …\n" in bad.said
-    assert "again: 1 scenario on both sides in " in bad.said
+    assert "run again, to rule out races: 1 scenario on both sides in " in bad.said
     assert "conforms" not in bad.said
     (kept,) = (library.parent / "cache" / "gate").glob("*.json")
     assert len(json.loads(kept.read_text())["scenarios"]) == 1
@@ -193,8 +193,8 @@ async def test_a_failure_that_does_not_come_again_is_repeated_and_not_counted(
     words = ("gate", COMPILED, "--source", str(library), "--base", "v1.7.0", *ONE)
     ended = await xdspec.run(*words)
     assert ended.code == 0, ended.said
-    assert "again: 1 scenario on both sides in " in ended.said
-    assert "again: 1 scenario 9 more times on both sides in " in ended.said
+    assert "run again, to rule out races: 1 scenario on both sides in " in ended.said
+    assert "run again, to rule out races: 1 scenario 9 more times on both sides in " in ended.said
     assert "reproduced in 0 of 10 runs, on the base in 0 of 10" in ended.said
     assert ended.out.splitlines()[-1] == "this change breaks nothing"
 
