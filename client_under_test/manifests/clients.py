@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from pathlib import Path
 from typing import Final
@@ -131,7 +132,7 @@ def find(text: str) -> Client:
         place, version, variant, ref = text, None, None, ""  # a folder such as c++-client
     folder = BUILT_IN / place if place in built_in() else Path(place).absolute()
     if not _has_manifest(folder):
-        if Path(place).is_dir():
+        if os.path.isdir(place):  # noqa: PTH112 - of a name that no file can have, Path raises
             raise UnknownClient(
                 f"the folder {place} has no {FILE}: name the folder of an adapter, or let "
                 "`xdspec new-client LANG DIR` write one"

@@ -123,4 +123,5 @@ def _name_of(folder: Path) -> str:
     The names of the adapters that come with the suite are theirs.
     """
     name = re.sub(r"[^A-Za-z0-9._-]+|^[^A-Za-z0-9]+", "", folder.resolve().name) or "mine"
-    return f"my-{name}" if (_HERE.parent / "adapters" / name / "client.toml").is_file() else name
+    shipped = {folder.name for folder in (_HERE.parent / "adapters").iterdir()}
+    return f"my-{name}" if name in shipped else name

@@ -90,7 +90,9 @@ async def test_clusters(world: World, names: tuple[str, ...]) -> None:
     more = replace(before, routes=(*before.routes, route_to("place-0")))
     await world.control.offer(Kind.ROUTE, more.route_configuration())
     expected = AllServedBy(more.get_cluster("place-0").addresses())
-    await world.eventually(expected, partial(calls_to, world, "place-0"))
+    await world.rounds.require(
+        expected, partial(calls_to, world, "place-0"), why="the new route leads there"
+    )
     if answer.told != answer.version:  # Otherwise later requests may name it, too (A46-NACK-07).
         last = world.control.last_word(answer)
         await world.check("A46-NACK-04", last, AckedOrNacked(acked=False))

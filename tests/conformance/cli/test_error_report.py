@@ -276,7 +276,7 @@ def test_pipes_are_utf_8_whatever_the_locale(locale: str, tmp_path: Path) -> Non
     folder.mkdir()
     ended = xdspec("doctor", str(folder), folder=tmp_path, env=env)
     assert ended.returncode == 4
-    assert f"there is no client {folder}" in ended.stderr
+    assert f"the folder {folder} has no client.toml" in ended.stderr
 
 
 TRACEBACK = """Traceback (most recent call last):
