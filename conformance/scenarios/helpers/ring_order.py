@@ -45,7 +45,8 @@ async def serve_before_requests(world: World, served: XdsConfig) -> None:
     await world.serve(served)
 
 
-LARGE: Final = RingHash(minimum=3000)
+LARGE_SIZE: Final = 3000
+LARGE: Final = RingHash(minimum=LARGE_SIZE)
 """A ring on which a given order of five endpoints occurs, unless by a chance of about 1e-9. By
 simulation it is 1e-3, 6e-5 and 1e-6 on rings of 1,025, 1,500 and 2,050 entries: neighboring entries
 mostly start the same order, so the entries are not as many independent chances."""

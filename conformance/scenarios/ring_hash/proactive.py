@@ -19,7 +19,7 @@ from conformance.judging.expectations import (
 )
 from conformance.scenarios.helpers.draws import first_with
 from conformance.scenarios.helpers.localities import endpoints, ranked, tier
-from conformance.scenarios.helpers.ring_order import LARGE, RingOrder, ring_order
+from conformance.scenarios.helpers.ring_order import LARGE, LARGE_SIZE, RingOrder, ring_order
 from conformance.spec.oracles.backoff import most
 from conformance.world import World
 from conformance.xds_config.endpoints import Locality
@@ -250,7 +250,8 @@ async def test_backoff_with_requests(world: World) -> None:
     met = await ring_order(world, 2)
     await met.set_modes(Close(), Close())
     await world.attempts.until(ANOTHER, met[0], meanwhile=[met.request])
-    await world.serve(met.served.with_policy(RingHash(2050)))  # One more entry for each than LARGE.
+    one_more_for_each = RingHash(minimum=LARGE_SIZE + len(met))
+    await world.serve(met.served.with_policy(one_more_for_each))
     often = AttemptCount(least={met[0].address: gaps + 1}, others=True)
     attempts = await world.attempts.until(often, meanwhile=[met.request], within=within)
     await world.check("A42-PRO-08", attempts, backed_off(world, gaps, needed=gaps))
