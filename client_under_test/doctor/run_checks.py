@@ -170,11 +170,8 @@ class _Examination:
 
     def _failed(self, failure: ConversationFailed, *, is_deaf: bool) -> _Result:
         """Return the result of a check that ended with the conversation."""
-        seen = failure.with_last_words()
-        if seen.startswith(
-            "the client "
-        ):  # in a run, the client may be the cause; here it is the adapter
-            seen = f"the adapter {seen.removeprefix('the client ')}"
+        # In a run, the client may be the cause; here it is the adapter.
+        seen = re.sub("^the client ", "the adapter ", failure.with_last_words())
         advice, section = self._advice(failure), ""
         if is_deaf:
             seen = f"{seen}: it does not read requests while calls run"

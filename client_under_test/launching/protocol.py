@@ -142,11 +142,7 @@ class StdioProtocol:
             async with asyncio.timeout(deadline):
                 await self.until(lambda: self.is_over(request.id))
         except TimeoutError:
-            raise Unanswered(
-                f"the client did not answer {what} within {deadline:g} s",
-                hello_said=self.hello is not None,
-                stderr_tail=self._stderr_tail(),
-            ) from None
+            raise self.hung(f"did not answer {what} within {deadline:g} s", Unanswered) from None
         self.check_refusal(request.id, what)
 
     # Waiting.
@@ -186,9 +182,9 @@ class StdioProtocol:
                 stderr_tail=self._stderr_tail(),
             )
 
-    def hung(self, what: str) -> ClientHung:
+    def hung(self, what: str, kind: type[ClientHung] = ClientHung) -> ClientHung:
         """Return the exception for a client that missed a deadline."""
-        return ClientHung(
+        return kind(
             f"the client {what}",
             hello_said=self.hello is not None,
             stderr_tail=self._stderr_tail(),

@@ -29,6 +29,7 @@ from conformance.reporting.bundle import expected_failure
 from conformance.reporting.bundle.contents import files
 from conformance.reporting.bundle.expected_failure import Again, BadBundle
 from conformance.reporting.bundle.readme import Case
+from conformance.reporting.failure_texts import without_version
 from conformance.reporting.rendering.folder import opened_folder, read_folder
 from conformance.reporting.report import BadReport, Exit, Report, Run, Scenario, read
 from conformance.reporting.stdout import Screen
@@ -223,7 +224,7 @@ def replay(
         client = _shipped(asked, folder)
     with client_trouble():
         if options.source:
-            client = client.partition("@")[0]
+            client = without_version(client)
         found = from_source(found_client(client), options.source, options.commit)
     with suppress(RuntimeError):  # the run itself tells why none is collected
         if asked.scenario not in scenarios_named((asked.scenario,)):

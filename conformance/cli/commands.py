@@ -122,8 +122,6 @@ def _run(clients: tuple[str, ...], **options: Any) -> int:
         raise Failure("--baseline and --no-baseline exclude each other")
     if given.source and len(clients) != 1:
         raise Failure("--source is for one client: name that client")
-    if given.commit and not given.source:
-        raise Failure("--commit needs --source: name the checkout")
     if given.hold and len(given.scenario_patterns) != 1:
         raise Failure("--hold is for one scenario: name it with --scenario")
     return int(run_clients(clients or ("python",), given, known, Screen()))
@@ -144,8 +142,6 @@ def serve(scenario: str, **options: Any) -> int:
     _hush_servers()
     from conformance.cli.serve import ServeOptions, serve  # noqa: PLC0415 - times are read after that
 
-    if options["commit"] and not options["source"]:
-        raise Failure("--commit needs --source: name the checkout")
     return int(serve(scenario, ServeOptions(**_seeded(options)), catalogue(), Screen()))
 
 

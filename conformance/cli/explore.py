@@ -114,8 +114,6 @@ def _read(path: Path) -> Course:
 
 
 def _prepared(name: str, options: ExploreOptions, screen: Console) -> Prepared:
-    if options.commit and not options.source:
-        raise Stop("--commit needs --source: name the checkout")
     with client_trouble():
         client = from_source(found_client(name), options.source, options.commit)
         with patience(screen, client.preparation):

@@ -56,7 +56,10 @@ def from_source(client: Client, source: Path | None, commit: str | None) -> Clie
 
     Raises:
         UnfitSource: the checkout has no such commit.
+        Failure: there is a commit, and no checkout.
     """
     if source is None:
+        if commit:
+            raise Failure("--commit needs --source: name the checkout")
         return client
     return client.built_from(source, commits.named(source, commit).id if commit else "")

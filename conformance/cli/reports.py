@@ -103,8 +103,6 @@ def replay(folder: Path, client: str | None, **options: Any) -> int:
 
     code = Exit.CONFORMS
     known, screen = catalogue(), Screen()
-    if options["commit"] and not options["source"]:
-        raise Failure("--commit needs --source: name the checkout")
     for said in replayed(folder, client, known, screen, ReplayOptions(**options)):
         if isinstance(said, Exit):
             code = said

@@ -122,7 +122,7 @@ def _next_steps(repeat: str, scenario: Scenario, *, compares: bool) -> Iterator[
     served = f"{program_of(repeat)} {shlex.join(words)}"
     yield f"For a client in your own debugger: {served}"
     if compares:
-        name_alone = re.sub(r"@[^+]*", "", client)  # a version names a release, not a checkout
+        name_alone = without_version(client)
         gate = f"{program_of(repeat)} gate {shlex.quote(name_alone)} --source YOUR-CHECKOUT"
         yield f"Did your change cause it? {gate} --base origin/master --scenario {name}"
 
@@ -132,6 +132,11 @@ def _source_in(words: Sequence[str]) -> Iterator[str]:
     for option, value in itertools.pairwise(words):
         if option in {"--source", "--commit"}:
             yield from (option, value)
+
+
+def without_version(client: str) -> str:
+    """Return a client's name with its variant: a version names a release, and not a checkout."""
+    return re.sub(r"@[^+]*", "", client)
 
 
 def program_of(repeat: str) -> str:

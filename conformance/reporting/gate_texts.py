@@ -39,6 +39,9 @@ NOT_COUNTED: Final = f"not counted, because chance may explain it (p > {BY_CHANC
 
 COMMANDS: Final = {"repeat", "evidence"}
 
+Alike = Sequence[tuple[Sequence[Change], Group]]
+"""The broken clauses of each group of failures, the most basic one first."""
+
 WHAT_TO_DO: Final = (
     "Clauses are rules of the gRFCs on xDS load balancing, which this tool checks from outside. "
     "What to do now: *When a build is red* in docs/in-ci.md of xdspec."
@@ -63,9 +66,10 @@ def lines(
     yield f"base    {found.base}"
     if found.note:
         yield f"note    {found.note}"
-    yield from _broken_lines(found, head, catalogue, repeat, verbose=verbose)
-    if alike := [*_groups_of_broken(found, head, catalogue)]:
-        yield f"\n{WHAT_TO_DO} `{_explain(alike, repeat)}` prints the rule."
+    if found.broken:
+        alike = [*_groups_of_broken(found, head, catalogue)]
+        yield from _broken_lines(found, head, catalogue, repeat, alike, verbose=verbose)
+        yield f"\n{WHAT_TO_DO} `{_explain(found, alike, repeat)}` prints the rule."
     for title, changes in _others(found):
         yield f"\n{title}"
         for change in changes:
@@ -148,12 +152,10 @@ def _which(count: int, known: int) -> str:
 
 
 def _broken_lines(
-    found: Gate, head: Run, catalogue: Catalogue, repeat: str, *, verbose: bool
+    found: Gate, head: Run, catalogue: Catalogue, repeat: str, alike: Alike, *, verbose: bool
 ) -> Iterator[str]:
     """Describe what is broken, those clauses together that fail in the same way."""
-    if found.broken:
-        yield f"\nbroken  {counted(len(found.broken), 'clause')}"
-    alike = [*_groups_of_broken(found, head, catalogue)]
+    yield f"\nbroken  {counted(len(found.broken), 'clause')}"
     for own, group in alike:
         wordings = wording_lines(catalogue[own[0].clause], head.clauses[own[0].clause])
         yield from _group_lines(own, group, wordings, repeat, verbose=verbose)
@@ -232,26 +234,27 @@ def markdown(found: Gate, head: Run, catalogue: Catalogue, repeat: str) -> Itera
     yield f"{escaped(found.head)} against {escaped(found.base)}; unchanged: {_unchanged(found)}"
     if found.note:
         yield from ("", f"Note: {escaped(found.note)}")
+    alike = [*_groups_of_broken(found, head, catalogue)]
     if found.broken:
         yield from _table("broken", found.broken)
-    yield from _broken_markdown(found, head, catalogue, repeat)
+    yield from _broken_markdown(head, catalogue, repeat, alike)
     for title, changes in _others(found):
         yield from _table(title, changes)
     if lucky := [*_lucky_lines(found)]:
         yield from ("", f"**{NOT_COUNTED}**", "", *(f"- {escaped(line.strip())}" for line in lucky))
     yield from _endings(found)
-    if alike := [*_groups_of_broken(found, head, catalogue)]:
-        yield from ("", f"{WHAT_TO_DO} {code(_explain(alike, repeat))} prints the rule.")
+    if found.broken:
+        yield from ("", f"{WHAT_TO_DO} {code(_explain(found, alike, repeat))} prints the rule.")
 
 
-def _explain(alike: Sequence[tuple[Sequence[Change], Group]], repeat: str) -> str:
-    """Return the command that describes the first clause of the first group."""
-    (first, *_), _ = alike[0]
+def _explain(found: Gate, alike: Alike, repeat: str) -> str:
+    """Return the command that describes the first clause that is broken: of the groups, if any."""
+    first = next((own[0] for own, _ in alike), found.broken[0])
     return f"{program_of(repeat)} explain {first.clause}"
 
 
-def _broken_markdown(found: Gate, head: Run, catalogue: Catalogue, repeat: str) -> Iterator[str]:
-    for own, group in _groups_of_broken(found, head, catalogue):
+def _broken_markdown(head: Run, catalogue: Catalogue, repeat: str, alike: Alike) -> Iterator[str]:
+    for own, group in alike:
         first, *others = own
         yield from ("", f"{first.clause}:", "")
         told = (

@@ -84,9 +84,8 @@ async def _kept_open(adapter: AdapterUnderCheck) -> None:
         async with asyncio.timeout(ANSWER_DEADLINE):
             await process.dialogue.say_hello()
     except TimeoutError:
-        raise Unanswered(
-            f"the client did not answer `hello` within {ANSWER_DEADLINE:g} s", hello_said=True
-        ) from None
+        late = f"did not answer `hello` within {ANSWER_DEADLINE:g} s"
+        raise process.dialogue.hung(late, Unanswered) from None
     require(not batch.outcomes, "it ended before it was cancelled")
     require(not await adapter.backend.was_half_closed(QUIET), "the adapter half-closed it")
     await batch.cancel(call.id, deadline=ANSWER_DEADLINE)

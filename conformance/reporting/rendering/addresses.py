@@ -10,30 +10,34 @@ from conformance.reporting.rendering.folder import Event, Resource
 def clusters_of(events: Iterable[Event]) -> dict[str, list[str]]:
     """By address, the clusters that have had an endpoint there, as far as resources tell."""
     found: dict[str, list[str]] = {}
-    looked_at: dict[str, Resource] = {}
-    for event in events:
-        for resource in event.resources if event.kind == "endpoints" else ():
-            if looked_at.get(resource.name) == resource:
-                continue
-            looked_at[resource.name] = resource
-            for address in _addresses(resource.contents):
-                names = found.setdefault(address, [])
-                if resource.name not in names:
-                    names.append(resource.name)
+    for resource in _changed(events):
+        for address in _addresses(resource.contents):
+            names = found.setdefault(address, [])
+            if resource.name not in names:
+                names.append(resource.name)
     return found
 
 
 def priorities_of(events: Iterable[Event]) -> dict[str, str]:
     """By address, the priorities that it has had, as ``1`` or ``0, 2``, if there were several."""
     found: dict[str, dict[int, None]] = {}
-    for event in events:
-        for resource in event.resources if event.kind == "endpoints" else ():
-            for at, place in _localities(resource.contents):
-                for address in _addresses(place):
-                    found.setdefault(address, {})[at] = None
+    for resource in _changed(events):
+        for at, place in _localities(resource.contents):
+            for address in _addresses(place):
+                found.setdefault(address, {})[at] = None
     if len({at for several in found.values() for at in several}) == 1:
         return {}
     return {address: ", ".join(map(str, sorted(several))) for address, several in found.items()}
+
+
+def _changed(events: Iterable[Event]) -> Iterator[Resource]:
+    """Each resource of endpoints that differs from the one before of its name."""
+    last: dict[str, Resource] = {}
+    for event in events:
+        for resource in event.resources if event.kind == "endpoints" else ():
+            if last.get(resource.name) != resource:
+                last[resource.name] = resource
+                yield resource
 
 
 def _localities(contents: object) -> Iterator[tuple[int, object]]:
