@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from client_under_test import StateWatch
+from client_under_test.launching.channels import StateWatch
 from conformance import timing
 from conformance.judging.declaration import scenario
 from conformance.judging.expectations import (
