@@ -347,6 +347,10 @@ again within the calm that waits for it. It does not scale, as it is the client'
 COURSE_LONGEST_BACKOFF = 0.4
 """The longest backoff of such a client."""
 
+COURSE_FAILOVER = 3.0
+"""The failover timer of a client that has a knob for it, in courses: shorter than what a course
+waits for, and longer than the attempts that should succeed within it."""
+
 SHRINKING = 100.0
 """For how long a failing course is made smaller. It does not scale: it is the user who waits."""
 

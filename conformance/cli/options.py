@@ -266,7 +266,7 @@ EXPLORE = (
     option(
         "--only",
         group=SELECTION,
-        type=click.Choice(["ring", "localities"]),
+        type=click.Choice(["ring", "localities", "tree"]),
         default="ring",
         show_default=True,
         help="Try random sequences for this area.",

@@ -15,23 +15,32 @@ from conformance.world import World
 from conformance.xds_config.broken import rejected_cluster, rejected_endpoints
 from conformance.xds_config.config import XdsConfig, one_cluster
 from conformance.xds_config.endpoints import Endpoint, Locality
-from conformance.xds_config.policies import RingHash
+from conformance.xds_config.policies import Policy, RingHash, RoundRobin
 from conformance.xds_config.routes import Route
 from fake_control_plane import Kind, Push, Request
 
 
 def config_of(configuration: Configuration, addresses: tuple[str, ...]) -> XdsConfig:
     """Return the xDS configuration of a course's configuration."""
-    listed: dict[int, list[Endpoint]] = {}
+    places = range(len(configuration.priorities))
+    listed: dict[int, list[Endpoint]] = {place: [] for place in places}
     for each in configuration.endpoints:
         endpoint = Endpoint(addresses[each.member], each.weight, health=each.health)
         listed.setdefault(each.locality, []).append(endpoint)
+    policy: Policy = RingHash(configuration.minimum, configuration.maximum)
+    if configuration.policy == "round_robin":
+        policy = RoundRobin()
     return one_cluster(
         [
-            Locality(tuple(endpoints), name_of(number), configuration.weight_of(number))
+            Locality(
+                tuple(endpoints),
+                name_of(number),
+                configuration.weight_of(number),
+                configuration.priority_of(number),
+            )
             for number, endpoints in listed.items()
         ],
-        policy=RingHash(configuration.minimum, configuration.maximum),
+        policy=policy,
         routes=(Route(courses.HASHING[configuration.hashing]),),
     )
 

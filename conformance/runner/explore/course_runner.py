@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from client_under_test.environments import Prepared
+from client_under_test import Prepared
 from conformance import timing
 from conformance.judging.declaration import AS_ALWAYS
 from conformance.runner.explore.courses import Course
@@ -19,6 +19,7 @@ from conformance.runner.explore.driver import run_course
 from conformance.runner.explore.judges import findings, is_late
 from conformance.runner.explore.record import Finding, Judged, Observed
 from conformance.runner.plugin.worlds import SHARING, Wanted, Worlds
+from conformance.runner.settings import FAILOVER_KNOB
 from conformance.runner.targets import Target
 from conformance.spec.catalogue import Catalogue
 from conformance.spec.oracles.backoff import Backoff
@@ -51,18 +52,20 @@ def lacks(client: Prepared) -> tuple[str, ...]:
 
 
 def knobs_of(client: Prepared) -> dict[str, int]:
-    """Return the knobs that shorten the client's backoff, if it has them."""
-    if not set(BACKOFF_KNOBS) <= {str(knob) for knob in client.client.manifest.knobs}:
-        return {}
-    seconds = (timing.COURSE_BACKOFF, timing.COURSE_LONGEST_BACKOFF)
-    milliseconds = (round(1000 * each) for each in seconds)
-    return dict(zip(BACKOFF_KNOBS, milliseconds, strict=True))
+    """Return the knobs that shorten the client's backoff and failover timer, if it has them."""
+    known = {str(knob) for knob in client.client.manifest.knobs}
+    seconds = {FAILOVER_KNOB: timing.COURSE_FAILOVER} if FAILOVER_KNOB in known else {}
+    if set(BACKOFF_KNOBS) <= known:
+        several = (timing.COURSE_BACKOFF, timing.COURSE_LONGEST_BACKOFF)
+        seconds |= zip(BACKOFF_KNOBS, several, strict=True)
+    return {knob: round(1000 * each) for knob, each in seconds.items()}
 
 
 def judged(target: Target) -> Judged:
     """Return what judges need of a client."""
     backoff = target.judged.backoff
-    if knobs_of(target.prepared):
+    knobs = knobs_of(target.prepared)
+    if set(BACKOFF_KNOBS) <= knobs.keys():
         backoff = Backoff(
             initial=timing.COURSE_BACKOFF,
             longest=timing.COURSE_LONGEST_BACKOFF,
@@ -74,6 +77,7 @@ def judged(target: Target) -> Judged:
         key_format=target.judged.ring_keys.known,
         choices=target.judged.choices,
         backoff=backoff,
+        failover=timing.COURSE_FAILOVER if FAILOVER_KNOB in knobs else timing.FAILOVER.seconds,
         reports_states="watch" in target.prepared.client.manifest.capabilities,
     )
 

@@ -6,6 +6,7 @@ same in each run although ports differ.
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Final, Literal
 
@@ -26,7 +27,7 @@ MOST_ENDPOINTS: Final = 12
 MOST_STEPS: Final = 1000
 MOST_VALUES: Final = 500
 MOST_WEIGHT: Final = 1000
-MOST_LOCALITIES: Final = 4
+MOST_LOCALITIES: Final = 8
 """Bounds of a course that a file may have."""
 
 Member = int
@@ -34,6 +35,7 @@ Member = int
 
 GateMode = Literal["serve", "close", "hold", "stall"]
 Health = Literal["UNKNOWN", "HEALTHY", "UNHEALTHY", "DRAINING", "TIMEOUT", "DEGRADED"]
+PolicyName = Literal["ring_hash", "round_robin"]
 Hashing = Literal[
     "header", "rewritten", "terminal", "fallback", "unsupported", "two", "channel", "none"
 ]
@@ -104,6 +106,10 @@ class Configuration(msgspec.Struct, frozen=True):
     hashing: Hashing = "header"
     localities: tuple[int | None, ...] = ()
     """The weight of each locality, None for unset; a locality that is not listed has weight 1."""
+    policy: PolicyName = "ring_hash"
+    priorities: tuple[int, ...] = ()
+    """The priority of each locality; none: all are of priority 0. Otherwise each of these
+    localities is listed, also without endpoints."""
 
     def weight_of(self, locality: int) -> int | None:
         """Return the weight of a locality."""
@@ -123,6 +129,15 @@ class Configuration(msgspec.Struct, frozen=True):
         """The numbers of the endpoints that a client uses."""
         return tuple(endpoint.member for endpoint in self.used)
 
+    def priority_of(self, locality: int) -> int:
+        """Return the priority of a locality."""
+        return self.priorities[locality] if locality < len(self.priorities) else 0
+
+    @property
+    def by_priority(self) -> tuple[Configuration, ...]:
+        """What each priority has of it, from the most preferred on."""
+        return _by_priority(self)
+
     def __str__(self) -> str:
         listed = ", ".join(map(str, self.endpoints)) or "no endpoint"
         least = "unset" if self.minimum is None else self.minimum
@@ -131,7 +146,32 @@ class Configuration(msgspec.Struct, frozen=True):
             f"; l{number} has {'no weight' if weight is None else f'weight {weight}'}"
             for number, weight in enumerate(self.localities)
         )
-        return f"{listed}{''.join(weights)}; ring of {least}{most}; hash by {self.hashing}"
+        ring = f"ring of {least}{most}; hash by {self.hashing}"
+        balanced = ring if self.policy == "ring_hash" else self.policy
+        priorities = (
+            f"; priority {priority} of "
+            + ", ".join(f"l{place}" for place, own in enumerate(self.priorities) if own == priority)
+            for priority in sorted({*self.priorities})
+        )
+        return f"{listed}{''.join(weights)}{''.join(priorities)}; {balanced}"
+
+
+@functools.lru_cache(maxsize=4096)
+def _by_priority(configuration: Configuration) -> tuple[Configuration, ...]:
+    if len({*configuration.priorities}) <= 1:
+        return (configuration,)
+    return tuple(
+        msgspec.structs.replace(
+            configuration,
+            endpoints=tuple(
+                endpoint
+                for endpoint in configuration.endpoints
+                if configuration.priority_of(endpoint.locality) == priority
+            ),
+            priorities=(),
+        )
+        for priority in sorted({*configuration.priorities})
+    )
 
 
 class Value(msgspec.Struct, frozen=True):
@@ -264,11 +304,14 @@ class Settle(msgspec.Struct, frozen=True, tag="settle"):
     """
 
     values: tuple[Value, ...] = ()
+    past_timer: bool = False
+    """True if requests that may wait for the failover timer repeat until the timer has ended."""
 
     def __str__(self) -> str:
+        when = " after the failover timer" if self.past_timer else ""
         if not self.values:
-            return "settle without requests"
-        return f"settle with {len(self.values)} requests: {', '.join(map(str, self.values))}"
+            return f"settle{when} without requests"
+        return f"settle{when} with {len(self.values)} requests: {', '.join(map(str, self.values))}"
 
 
 Step = (
@@ -352,10 +395,25 @@ def _flaw_of(configuration: Configuration) -> str:
     places = [endpoint.locality for endpoint in configuration.endpoints]
     if any(not 0 <= place < MOST_LOCALITIES for place in places):
         return f"the number of a locality is not 0 to {MOST_LOCALITIES - 1}"
+    if why := _flaw_of_priorities(configuration):
+        return why
     least = DEFAULT_MINIMUM if configuration.minimum is None else configuration.minimum
     most = DEFAULT_CAP if configuration.maximum is None else configuration.maximum
     if not 1 <= least <= most <= DEFAULT_CAP:
         return f"the sizes of a ring are {least} to {most}, not within 1 to {DEFAULT_CAP}"
+    return ""
+
+
+def _flaw_of_priorities(configuration: Configuration) -> str:
+    priorities = configuration.priorities
+    if not priorities:
+        return ""
+    if len(priorities) > MOST_LOCALITIES or sorted({*priorities}) != [*range(max(priorities) + 1)]:
+        return f"priorities have gaps, or more than {MOST_LOCALITIES} localities have one"
+    if any(each.locality >= len(priorities) for each in configuration.endpoints):
+        return "the locality of an endpoint has no priority"
+    if None in configuration.localities:
+        return "a locality with a priority has no weight"
     return ""
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from client_under_test.launching.channels import StateWatch
+from client_under_test import StateWatch
 from conformance import timing
 from conformance.runner.explore import courses
 from conformance.runner.explore.control_plane import CourseControlPlane
@@ -18,7 +18,12 @@ from conformance.runner.explore.judges import findings
 from conformance.runner.explore.judges.channel_state import allowed_states
 from conformance.runner.explore.judges.evidence import Evidence
 from conformance.runner.explore.judges.requests import misfits
-from conformance.runner.explore.judges.retries import is_idle_too_long, left_idle, not_retried
+from conformance.runner.explore.judges.retries import (
+    is_idle_too_long,
+    left_idle,
+    not_retried,
+    untried,
+)
 from conformance.runner.explore.observing import (
     MODES,
     Started,
@@ -146,8 +151,8 @@ class Driver:
                 self._plane.withhold()
             case courses.Release():
                 self._plane.release()
-            case courses.Settle(values=values):
-                await self._settle(values)
+            case courses.Settle(values=values, past_timer=past_timer):
+                await self._settle(values, past_timer=past_timer)
 
     # Requests.
 
@@ -193,9 +198,10 @@ class Driver:
 
     def _found(self, value: Value) -> str:
         otherwise = value.text or "-".join(map(str, value.first))
-        usable = self._plane.configuration.members
-        first = [member for member in value.first if member in usable]
-        rings = self._walks.rings(self._plane.configuration)
+        parts = self._plane.configuration.by_priority
+        part = next((p for p in parts if {*value.first} & {*p.members}), parts[0])
+        first = [member for member in value.first if member in part.members]
+        rings = self._walks.rings(part) if part.policy == "ring_hash" else ()
         if not first or not rings:
             return otherwise
         order = [self._addresses[member] for member in first]
@@ -215,7 +221,9 @@ class Driver:
 
     # Calm.
 
-    async def _settle(self, values: Sequence[Value], *, is_last: bool = False) -> None:
+    async def _settle(
+        self, values: Sequence[Value], *, is_last: bool = False, past_timer: bool = False
+    ) -> None:
         """Repeat requests until they, the channel's state and its connections are as they must be.
 
         The wait ends at a deadline; the judges decide what that means.
@@ -228,11 +236,17 @@ class Driver:
         limit += 0.0 if self._has_settled else timing.CALL
         limit += 2 * self._longest_backoff
         limit += timing.AFTER_OUTAGE if self._plane.had_outage else 0.0
+        timers = len(self._plane.configuration.by_priority) if past_timer else 0
+        past = timers * (self._client.failover + timing.FAILOVER_LATE)
+        limit += past
         rounds = 0
         while True:
             rounds += 1
             calm = await self._round(values, began, rounds, is_last=is_last)
             is_calm = self._is_calm(calm)
+            if is_calm and self._world.now - began < past and self._waits(calm):
+                await self._wait_for_change()
+                continue
             if is_calm or self._world.now - began > limit:
                 break
             await self._wait_for_change()
@@ -290,7 +304,8 @@ class Driver:
     def _will_wait(self, evidence: Evidence, value: Value) -> bool:
         """Return whether a request of this hash will probably wait for a silent gate."""
         rings = self._walks.rings(self._plane.configuration)
-        if not rings or self._plane.configuration.hashing in {"channel", "none"}:
+        is_tree = evidence.is_tree
+        if is_tree or not rings or self._plane.configuration.hashing in {"channel", "none"}:
             return any(
                 each.mode in {MODES["hold"], MODES["stall"]}
                 for number, each in enumerate(self._endpoints)
@@ -319,9 +334,16 @@ class Driver:
         )
         if not calm.calls and is_idle_too_long(evidence, calm):
             return False
+        if untried(evidence, calm) is not None:
+            return False
         if not_retried(evidence, calm, calls) or left_idle(evidence, calm):
             return False
         return is_state
+
+    def _waits(self, calm: Calm) -> bool:
+        """Return whether a request of a round ran into its deadline."""
+        calls = self._evidence().calls_of(calm)
+        return any(call.status == "DEADLINE_EXCEEDED" for call in calls)
 
     async def _wait_for_change(self) -> None:
         """Wait for a connection to begin or end, or for the time between two rounds."""

@@ -9,11 +9,12 @@ from __future__ import annotations
 import bisect
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 import msgspec
 
-from conformance.runner.explore.courses import Member
+from conformance.runner.explore.courses import Configuration, Member, PolicyName
 from conformance.runner.explore.record import Observed
 from conformance.spec.oracles.picker import State
 
@@ -61,7 +62,11 @@ class _Emptied(msgspec.Struct, frozen=True):
     at: float
 
 
-_Event = _Accepted | _Closed | _Served | _Mode | _Away | _ListedAgain | _Emptied
+class _Kept(msgspec.Struct, frozen=True):
+    at: float
+
+
+_Event = _Accepted | _Closed | _Served | _Mode | _Away | _ListedAgain | _Emptied | _Kept
 
 
 class _Open(msgspec.Struct):
@@ -145,17 +150,46 @@ def _of_gates(seen: Observed) -> Iterator[tuple[Member, _Event]]:
 def _of_lists(seen: Observed) -> Iterator[tuple[Member, _Event]]:
     for member, at in listed_again(seen):
         yield member, _ListedAgain(at)
+    for member, at in kept(seen):
+        yield member, _Kept(at)
     for version in seen.versions:
         if not version.configuration.members:
             for member in range(len(seen.addresses)):
                 yield member, _Emptied(version.sent)
 
 
+def kept(seen: Observed) -> Iterator[tuple[Member, float]]:
+    """Yield each endpoint that a priority may keep which is no longer in the list, and since when.
+
+    A priority that leaves the list is kept for 15 minutes (A56). Clients recognize a priority by
+    its localities, so one that keeps all of them is not another one.
+    """
+    for before, after in pairwise(seen.versions):
+        parts = [
+            {place for part in version.configuration.by_priority for place in [_localities(part)]}
+            for version in (before, after)
+        ]
+        for part in before.configuration.by_priority:
+            if len({*before.configuration.priorities, *after.configuration.priorities}) <= 1:
+                continue
+            if _localities(part) not in parts[1]:
+                for member in part.members:
+                    yield member, after.sent
+
+
+def _localities(part: Configuration) -> frozenset[int]:
+    return frozenset(endpoint.locality for endpoint in part.used)
+
+
 def listed_again(seen: Observed) -> Iterable[tuple[Member, float]]:
     """Yield each endpoint that came to the list, left it, or changed its locality, and when."""
-    before: dict[Member, int] | None = None
+    before: dict[Member, tuple[int, int, PolicyName]] | None = None
     for version in seen.versions:
-        listed = {each.member: each.locality for each in version.configuration.used}
+        own = version.configuration
+        listed = {
+            each.member: (each.locality, own.priority_of(each.locality), own.policy)
+            for each in own.used
+        }
         if before is not None:
             for member in listed.keys() | before.keys():
                 if listed.get(member) != before.get(member):
@@ -183,6 +217,8 @@ class _Machine:
         # After an empty list the client may keep a policy for 15 minutes that goes on trying. In
         # the policy that is in use, the endpoint may be IDLE (A56).
         self._has_kept_policy = False
+        # A kept priority has a state of its own for an endpoint, as long as none is proven.
+        self._is_kept = False
 
     @property
     def hangs(self) -> bool:
@@ -195,6 +231,8 @@ class _Machine:
         is_request = isinstance(event, _Served) and event.by_request
         if self._has_kept_policy and not is_request:
             self.counted |= IDLE
+        if self._is_kept and not is_request:
+            self.counted |= IDLE | CONNECTING | FAILED
 
     def _take(self, event: _Event) -> None:
         match event:
@@ -210,6 +248,8 @@ class _Machine:
                 self._leave()
             case _Emptied():
                 self._has_kept_policy = True
+            case _Kept():
+                self._is_kept = True
             case _ListedAgain():
                 self.counted |= IDLE
                 for connection in self._open.values():

@@ -21,6 +21,8 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     """Its declared choices, by clause."""
     backoff: Backoff = Backoff()
     """Its connection backoff in this course."""
+    failover: float = 10.0
+    """Its failover timer in this course, in seconds (A56)."""
     reports_states: bool = True
     """True if the state of its channel was watched."""
 

@@ -201,12 +201,16 @@ def _with_fewer_values(step: Call | Settle) -> Iterator[Step]:
 
 def _simpler_configurations(configuration: Configuration) -> Iterator[Configuration]:
     plain = Configuration(configuration.endpoints)
-    for field in ("hashing", "minimum", "maximum", "localities"):
+    for field in ("hashing", "minimum", "maximum", "localities", "policy", "priorities"):
         wanted = getattr(plain, field)
         if getattr(configuration, field) != wanted:
             yield msgspec.structs.replace(configuration, **{field: wanted})
     listed = configuration.endpoints
-    if any(endpoint != Listed(endpoint.member) for endpoint in listed):
+    if configuration.priorities:
+        plain_ones = tuple(Listed(each.member, locality=each.locality) for each in listed)
+        if plain_ones != listed:
+            yield msgspec.structs.replace(configuration, endpoints=plain_ones)
+    elif any(endpoint != Listed(endpoint.member) for endpoint in listed):
         every = tuple(Listed(endpoint.member) for endpoint in listed)
         yield msgspec.structs.replace(configuration, endpoints=every)
     for place, endpoint in enumerate(listed):

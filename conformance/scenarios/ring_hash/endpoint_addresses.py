@@ -2,6 +2,7 @@
 
 from itertools import product
 
+from client_under_test import Channel
 from conformance import timing
 from conformance.judging.declaration import scenario
 from conformance.judging.expectations import (
@@ -12,7 +13,7 @@ from conformance.judging.expectations import (
 )
 from conformance.judging.observations import Calls, Contrast
 from conformance.scenarios.helpers.ring_order import LARGE, RingOrder
-from conformance.world import ENOUGH_TO_DIFFER, ENOUGH_TO_TELL, Channel, World
+from conformance.world import ENOUGH_TO_DIFFER, ENOUGH_TO_TELL, World
 from conformance.xds_config.config import XdsConfig, logical_dns, one_cluster
 from conformance.xds_config.endpoints import Endpoint, Locality
 from test_servers import Close, Hold, Refuse, Serve

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from client_under_test import find, prepare
 from client_under_test.contract.exceptions import BuildFailed, NoSuchVersion, UnfitSource
-from client_under_test.environments import environments, installer, prepare, refs
-from client_under_test.manifests.clients import BUILT_IN, Client, find
+from client_under_test.environments import environments, installer, refs
+from client_under_test.manifests.clients import BUILT_IN, Client
 
 MANIFEST = """
 name = "mine"

@@ -14,8 +14,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from client_under_test.environments import prepare
-from client_under_test.manifests.clients import find
+from client_under_test import find, prepare
 from conformance import timing
 from conformance.cli import base_cache, gate
 from conformance.cli.commands import main
@@ -74,7 +73,6 @@ async def test_a_base_that_went_on_is_noted(xdspec: Any, library: Path) -> None:
     assert note in (ended.folder / "page.md").read_text()
 
 
-@pytest.mark.slow
 async def test_all_results_of_a_change_agree(xdspec: Any, library: Path) -> None:
     commit(library)
     (library / "ring").write_text("down")
@@ -138,7 +136,6 @@ CHOICE = "ring.search"
 """A scenario whose clause leaves a choice, so the base always has to run it, too."""
 
 
-@pytest.mark.slow
 async def test_a_base_runs_only_scenarios_that_are_not_kept(xdspec: Any, library: Path) -> None:
     commit(library)
     (library / "ring").write_text("down")
@@ -171,7 +168,6 @@ OTHER = "ring.hash_of_an_entry"
 """A scenario that decides other clauses than the broken library fails."""
 
 
-@pytest.mark.slow
 async def test_a_base_runs_what_decides_whether_the_change_breaks_something(
     xdspec: Any, library: Path
 ) -> None:
@@ -189,7 +185,6 @@ async def test_a_base_runs_what_decides_whether_the_change_breaks_something(
     assert len(json.loads(kept.read_text())["scenarios"]) == 1
 
 
-@pytest.mark.slow
 async def test_a_failure_that_does_not_come_again_is_repeated_and_not_counted(
     xdspec: Any, library: Path
 ) -> None:
@@ -274,7 +269,6 @@ def test_another_suite_keeps_runs_of_bases_elsewhere(
     assert len(places) == len(commits), "whatever is selected"
 
 
-@pytest.mark.slow
 async def test_a_change_is_held_against_other_sources(
     xdspec: Any, library: Path, tmp_path: Path
 ) -> None:
@@ -288,7 +282,6 @@ async def test_a_change_is_held_against_other_sources(
     assert bad.out.splitlines()[-1] == BROKEN
 
 
-@pytest.mark.slow
 async def test_a_base_that_was_made_with_other_options_is_refused(
     xdspec: Any, library: Path
 ) -> None:

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from client_under_test.environments import prepare
-from client_under_test.manifests.clients import find
+from client_under_test import find, prepare
 
 RELEASE = "python@1.85.1"
 CLAUSE = "A42-RING-05"

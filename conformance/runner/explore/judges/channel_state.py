@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from conformance import timing
 from conformance.runner.explore.judges.demands import STATE
 from conformance.runner.explore.judges.evidence import Evidence
-from conformance.runner.explore.picks import possible_aggregates
 from conformance.runner.explore.record import Finding, Version
 
 
@@ -30,10 +29,10 @@ def _aggregates(
     """Return the states that ring_hash may report by one of these versions."""
     return frozenset().union(
         *(
-            possible_aggregates(
-                [evidence.timelines[m].within(since, until) for m in version.configuration.members]
-            )
+            evidence.priorities.states(choice.configuration, since, until)
+            | ({"TRANSIENT_FAILURE"} if choice.has_failed else frozenset())
             for version in versions
+            for choice in evidence.chosen(version, since, until)
         )
     )
 

@@ -21,8 +21,14 @@ def judge_attempts(evidence: Evidence) -> Iterator[Finding]:
         listed = {m for version in versions for m in version.configuration.members}
         if evidence.may_keep_policy(connection.at):
             continue
+        if evidence.may_be_kept(connection.member, connection.at):
+            continue
         if connection.member not in listed:
             title = "the client connects to an endpoint that is not in its list"
+        elif evidence.is_tree and _is_needed(evidence, connection, versions):
+            continue
+        elif evidence.is_tree:
+            title = "the client connects to a priority although a higher one can be used"
         elif connection.at < trouble_since and not _is_wanted(evidence, connection, versions):
             title = "the client connects to an endpoint that no request has picked"
         elif not _has_reason(evidence, connection):
@@ -36,6 +42,27 @@ def judge_attempts(evidence: Evidence) -> Iterator[Finding]:
             observed=f"a connection to e{connection.member} at {connection.at:.3f} s",
             at=connection.at,
         )
+
+
+def _is_needed(evidence: Evidence, connection: Connection, versions: Sequence[Version]) -> bool:
+    """Return whether the client may have made the policy of an endpoint's priority (A56).
+
+    Once made, the policy connects for 15 minutes, also while it is not in use.
+    """
+    at, member = connection.at, connection.member
+    beside = {
+        m
+        for version in evidence.seen.versions
+        for part in version.configuration.by_priority
+        if member in part.members
+        for m in part.members
+    }
+    if any(c.at < at and c.member in beside for c in evidence.seen.connections):
+        return True
+    return any(
+        evidence.priorities.may_be_needed(version, member, at - timing.MOMENTS, at)
+        for version in versions
+    )
 
 
 def _has_reason(evidence: Evidence, connection: Connection) -> bool:
@@ -95,7 +122,7 @@ def judge_backoff(evidence: Evidence) -> Iterator[Finding]:
         own = sorted((c for c in seen.connections if c.member == member), key=lambda c: c.at)
         for before, after in pairwise(own):
             is_failure = before.mode == "close" and before.closed_by == "gate"
-            if evidence.may_keep_policy(after.at):
+            if evidence.may_keep_policy(after.at) or evidence.may_be_kept(member, after.at):
                 continue
             if not is_failure or after.at - before.at >= least:
                 continue
@@ -144,6 +171,7 @@ def left_over(evidence: Evidence, since: float, until: float) -> tuple[Connectio
         connection
         for connection in evidence.seen.connections
         if connection.member not in listed
+        and not evidence.may_be_kept(connection.member, until)
         and connection.id not in busy
         and connection.at <= until
         and (connection.closed is None or connection.closed > until)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 from conformance import timing
 from conformance.runner.explore.courses import Member
-from conformance.runner.explore.endpoint_states import Timeline, timelines
+from conformance.runner.explore.endpoint_states import Timeline, kept, timelines
 from conformance.runner.explore.picks import Walks, picker_of
+from conformance.runner.explore.priorities import Chosen, Priorities
 from conformance.runner.explore.record import Calm, Observed, Request, Version
 
 
@@ -30,6 +32,7 @@ class Evidence:
     ) -> None:
         self.seen = seen
         self.timelines: tuple[Timeline, ...] = timelines(seen, proven_after=proven_after)
+        self.priorities = Priorities(seen.versions, self.timelines, seen.client)
         self.walks = walks or Walks(seen.client, seen.addresses)
         self.edition = picker_of(seen.client)
         self._requests = {request.id: request for request in seen.requests}
@@ -45,7 +48,9 @@ class Evidence:
         for place, version in enumerate(versions):
             later = [v.acked for v in versions[place + 1 :] if v.acked is not None]
             ended = min(later) + timing.MOMENTS if later else float("inf")
-            if version.sent <= until and since <= ended:
+            if version.sent > until:
+                continue
+            if since <= ended or self._lingers(version, since):
                 kept.append(version)
         return tuple(kept)
 
@@ -53,7 +58,34 @@ class Evidence:
         """Return the versions from the last one on that was acknowledged before a time."""
         versions = self.seen.versions
         acked = [i for i, v in enumerate(versions) if v.acked is not None and v.acked <= since]
-        return versions[acked[-1] :] if acked else versions
+        if not acked:
+            return versions
+        first = acked[-1]
+        while first and self._lingers(versions[first - 1], since):
+            first -= 1
+        return versions[first:]
+
+    def _lingers(self, version: Version, since: float) -> bool:
+        return self.is_tree and self.priorities.may_linger(version, since)
+
+    @cached_property
+    def is_tree(self) -> bool:
+        """Return whether a configuration has several priorities, or round_robin."""
+        return any(
+            v.configuration.policy != "ring_hash" or len(v.configuration.by_priority) > 1
+            for v in self.seen.versions
+        )
+
+    def chosen(self, version: Version, since: float, until: float) -> tuple[Chosen, ...]:
+        """Return each priority that may be in use at some moment of this time."""
+        return self.priorities.chosen(version, since, until)
+
+    def may_be_kept(self, member: Member, at: float) -> bool:
+        """Return whether a priority that is no longer in use may still connect to an endpoint.
+
+        A priority that is removed is kept for 15 minutes (A56).
+        """
+        return any(m == member and moved <= at for m, moved in kept(self.seen))
 
     def only_version(self, since: float) -> Version | None:
         """Return the one version that the client can have used since then; None: not only one."""

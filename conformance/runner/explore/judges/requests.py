@@ -10,6 +10,7 @@ from conformance.runner.explore.courses import Configuration, Member
 from conformance.runner.explore.judges.demands import CALM, LIVENESS, REQUESTS
 from conformance.runner.explore.judges.evidence import Evidence
 from conformance.runner.explore.picks import PossibleResult, possible_results
+from conformance.runner.explore.priorities import Chosen
 from conformance.runner.explore.record import Finding, Request, Version
 
 FAILING: Final = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED"})
@@ -35,8 +36,9 @@ def _unexplained(evidence: Evidence, request: Request) -> Finding | None:
     since, until = request.began - timing.MOMENTS, request.ended + timing.SEEN_LATE
     if request.status == "OK" or (request.stays and request.member is not None):
         if any(
-            _may_be_at(evidence, request, v.configuration, since, until)
+            _may_be_at(evidence, request, choice.configuration, since, until)
             for v in evidence.in_force(since, until)
+            for choice in evidence.chosen(v, since, until)
         ):
             return None
         where = "no endpoint" if request.member is None else f"e{request.member}"
@@ -72,6 +74,8 @@ def _may_be_at(
     """Return whether a request may have reached its endpoint by this configuration."""
     if request.member not in configuration.members:
         return False
+    if configuration.policy == "round_robin":
+        return "READY" in evidence.timelines[request.member].within(since, until)
     rings = evidence.walks.rings(configuration)
     if not rings:
         return True  # nothing is known of this client's rings
@@ -113,8 +117,9 @@ def _may_fail(evidence: Evidence, request: Request) -> bool:
     if len(versions) > 1 or evidence.loses_connections(since, until):
         return True
     return any(
-        _fails_by(evidence, request, version.configuration, since, until, is_deadline=is_deadline)
+        _fails_by(evidence, request, choice, since, until, is_deadline=is_deadline)
         for version in versions
+        for choice in evidence.chosen(version, since, until)
     )
 
 
@@ -127,27 +132,68 @@ def _is_cold(evidence: Evidence, since: float) -> bool:
 def _fails_by(
     evidence: Evidence,
     request: Request,
+    choice: Chosen,
+    since: float,
+    until: float,
+    *,
+    is_deadline: bool,
+) -> bool:
+    configuration = choice.configuration
+    if not configuration.members:
+        return True
+    if choice.has_failed and is_deadline is request.wait_for_ready:
+        return True
+    if configuration.policy == "round_robin":
+        return _fails_in_turn(
+            evidence, request, configuration, since, until, is_deadline=is_deadline
+        )
+    rings = evidence.walks.rings(configuration)
+    return not rings or any(
+        _fails_on(evidence, request, order, since, until, is_deadline=is_deadline)
+        for ring in rings
+        for order in evidence.walks.orders(ring, configuration, request)
+    )
+
+
+def _fails_on(
+    evidence: Evidence,
+    request: Request,
+    order: Sequence[Member],
+    since: float,
+    until: float,
+    *,
+    is_deadline: bool,
+) -> bool:
+    """Return whether ring_hash may fail a request, or have it wait until its deadline."""
+    for result in _results(evidence, order, since, until):
+        if result.kind == "failed" and is_deadline is request.wait_for_ready:
+            return True
+        if result.kind != "waiting" or not is_deadline:
+            continue
+        if evidence.timelines[order[result.index]].hangs(since, until):
+            return True
+    return False
+
+
+def _fails_in_turn(
+    evidence: Evidence,
+    request: Request,
     configuration: Configuration,
     since: float,
     until: float,
     *,
     is_deadline: bool,
 ) -> bool:
-    if not configuration.members:
+    """Return whether round_robin may fail a request, or have it wait until its deadline."""
+    states = evidence.priorities.states(configuration, since, until)
+    if "TRANSIENT_FAILURE" in states and is_deadline is request.wait_for_ready:
         return True
-    rings = evidence.walks.rings(configuration)
-    if not rings:
-        return True
-    for ring in rings:
-        for order in evidence.walks.orders(ring, configuration, request):
-            for result in _results(evidence, order, since, until):
-                if result.kind == "failed" and is_deadline is request.wait_for_ready:
-                    return True
-                if result.kind != "waiting" or not is_deadline:
-                    continue
-                if evidence.timelines[order[result.index]].hangs(since, until):
-                    return True
-    return False
+    return is_deadline and "CONNECTING" in states and _hangs(evidence, configuration, since, until)
+
+
+def _hangs(evidence: Evidence, configuration: Configuration, since: float, until: float) -> bool:
+    """Return whether an attempt was pending at a silent gate."""
+    return any(evidence.timelines[m].hangs(since, until) for m in configuration.members)
 
 
 # At calm.
@@ -162,12 +208,33 @@ def misfits(
     """
     best: tuple[Request, ...] | None = None
     for version in evidence.current(since):
-        for wrong in _by_ring(evidence, calls, version.configuration, since, until):
+        for wrong in _by_priority(evidence, calls, version, since, until):
             if not wrong:
                 return ()
             if best is None or len(wrong) < len(best):
                 best = wrong
     return best or ()
+
+
+def _by_priority(
+    evidence: Evidence, calls: Sequence[Request], version: Version, since: float, until: float
+) -> Iterator[tuple[Request, ...]]:
+    """Yield the requests that a priority does not explain, and those that none does."""
+    common = {call.id for call in calls}
+    choices = evidence.chosen(version, since, until)
+    for choice in choices:
+        part = choice.configuration
+        least: tuple[Request, ...] | None = None
+        for wrong in _by_ring(evidence, calls, part, since, until):
+            rest = wrong
+            if choice.has_failed and len(version.configuration.by_priority) > 1:
+                rest = tuple(call for call in wrong if not _ends_without_endpoints(call))
+            yield rest
+            if least is None or len(rest) < len(least):
+                least = rest
+        common &= {call.id for call in least or ()}
+    if len(choices) > 1:
+        yield tuple(call for call in calls if call.id in common)
 
 
 def _by_ring(
@@ -181,6 +248,9 @@ def _by_ring(
     walks = evidence.walks
     if not usable:
         yield tuple(call for call in calls if not _ends_without_endpoints(call))
+        return
+    if configuration.policy == "round_robin":
+        yield tuple(c for c in calls if not _fits_turns(evidence, c, configuration, since, until))
         return
     rings = walks.rings(configuration)
     if not rings:
@@ -204,6 +274,19 @@ def _by_ring(
 def _ends_without_endpoints(call: Request) -> bool:
     status = "DEADLINE_EXCEEDED" if call.wait_for_ready else "UNAVAILABLE"
     return call.status == status
+
+
+def _fits_turns(
+    evidence: Evidence, call: Request, configuration: Configuration, since: float, until: float
+) -> bool:
+    """Return whether a request of a calm round ended as round_robin's states demand."""
+    states = evidence.priorities.states(configuration, since, until)
+    if call.status == "OK":
+        return _may_be_at(evidence, call, configuration, since, until)
+    if "TRANSIENT_FAILURE" in states and _ends_without_endpoints(call):
+        return True
+    waits = call.status == "DEADLINE_EXCEEDED" and "CONNECTING" in states
+    return waits and _hangs(evidence, configuration, since, until)
 
 
 def _fits(
@@ -261,8 +344,13 @@ def _wanted(
 ) -> str:
     """Describe the right results of a request."""
     wanted: dict[str, None] = {}
-    for version in versions:
-        configuration = version.configuration
+    chosen = [c for v in versions for c in evidence.chosen(v, since, until)]
+    for choice in chosen:
+        configuration = choice.configuration
+        if evidence.is_tree:
+            names = ", ".join(f"e{member}" for member in configuration.members) or "no endpoint"
+            wanted[f"as priority {choice.index} ({names}) does"] = None
+            continue
         for ring in evidence.walks.rings(configuration):
             for order in evidence.walks.orders(ring, configuration, call):
                 for result in _results(evidence, order, since, until):

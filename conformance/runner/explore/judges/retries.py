@@ -10,7 +10,7 @@ from conformance.runner.explore.judges.channel_state import allowed_states
 from conformance.runner.explore.judges.demands import LIVENESS
 from conformance.runner.explore.judges.evidence import Evidence
 from conformance.runner.explore.picks import possible_aggregates
-from conformance.runner.explore.record import Calm, Finding, Request
+from conformance.runner.explore.record import Calm, Finding, Request, Version
 
 
 def is_idle_too_long(evidence: Evidence, calm: Calm) -> bool:
@@ -50,6 +50,8 @@ def not_retried(evidence: Evidence, calm: Calm, calls: Sequence[Request]) -> tup
     version = evidence.only_version(calm.began)
     if version is None:
         return ()
+    if evidence.is_tree:
+        return _not_retried_by_priority(evidence, calm, version)
     rings = evidence.walks.rings(version.configuration)
     for call in calls:
         orders = {o for r in rings for o in evidence.walks.orders(r, version.configuration, call)}
@@ -65,6 +67,49 @@ def not_retried(evidence: Evidence, calm: Calm, calls: Sequence[Request]) -> tup
     return tuple(found)
 
 
+def _not_retried_by_priority(
+    evidence: Evidence, calm: Calm, version: Version
+) -> tuple[Member, ...]:
+    """Return endpoints that serve, of priorities that have failed, and that are not tried.
+
+    A priority above the one in use is kept up, so its policy goes on trying (A56). round_robin
+    tries each failed endpoint, whatever the others do.
+    """
+    chosen = evidence.chosen(version, calm.began, calm.ended)
+    lowest = max(choice.index for choice in chosen)
+    found: list[Member] = []
+    for part in version.configuration.by_priority[: lowest + 1]:
+        states = {m: evidence.timelines[m].within(calm.began, calm.ended) for m in part.members}
+        if part.policy == "ring_hash" and any(each != FAILED for each in states.values()):
+            continue
+        found += (
+            member
+            for member, each in states.items()
+            if each == FAILED
+            and not evidence.has_tried(member, calm.began)
+            and evidence.serves_since(member, calm.began)
+        )
+    return tuple(found)
+
+
+def untried(evidence: Evidence, calm: Calm) -> int | None:
+    """Return a priority that no attempt went to although those above have failed or had their time.
+
+    A56 goes on to the next priority then. ring_hash connects for requests only.
+    """
+    version = evidence.only_version(calm.began)
+    if version is None or not calm.calls:
+        return None
+    parts = version.configuration.by_priority
+    for index, part in enumerate(parts):
+        if part.members and not any(evidence.has_tried(m, version.sent) for m in part.members):
+            return index or None
+        has_failed = evidence.priorities.states(part, calm.began, calm.ended) == FAILED
+        if not has_failed and not evidence.priorities.must_go_on(version, index, calm.began):
+            return None
+    return None
+
+
 def left_idle(evidence: Evidence, calm: Calm) -> tuple[Member, ...]:
     """Return IDLE endpoints that a failing policy has not tried, while no attempt is pending.
 
@@ -72,7 +117,7 @@ def left_idle(evidence: Evidence, calm: Calm) -> tuple[Member, ...]:
     wording of A61 does so only at the moment of the failure.
     """
     version = evidence.only_version(calm.began)
-    if version is None or "A61-2023" in evidence.seen.client.follows:
+    if version is None or evidence.is_tree or "A61-2023" in evidence.seen.client.follows:
         return ()
     usable = version.configuration.members
     states = {m: evidence.timelines[m].within(calm.began, calm.ended) for m in usable}
@@ -97,6 +142,15 @@ def judge_retries(evidence: Evidence) -> Iterator[Finding]:
                 observed=f"none within {calm.ended - calm.began:.1f} s",
                 at=calm.ended,
                 clause="A42-PICK-07",
+            )
+        if untried(evidence, calm) is not None:
+            yield Finding(
+                judge=LIVENESS,
+                title="a priority is not tried although those above have failed or had their time",
+                expected=f"an attempt at priority {untried(evidence, calm)}",
+                observed=f"none within {calm.ended - calm.began:.1f} s",
+                at=calm.ended,
+                clause="A42-FAIL-04",
             )
         for member in left_idle(evidence, calm)[:1]:
             yield Finding(
