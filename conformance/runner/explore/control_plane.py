@@ -13,6 +13,7 @@ from conformance.runner.explore.picks import name_of
 from conformance.runner.explore.record import Outage
 from conformance.world import World
 from conformance.xds_config.broken import rejected_cluster, rejected_endpoints
+from conformance.xds_config.clusters import Aggregate, Cluster, Discovery, Eds, LogicalDns
 from conformance.xds_config.config import XdsConfig, one_cluster
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import Policy, RingHash, RoundRobin
@@ -22,27 +23,36 @@ from fake_control_plane import Kind, Push, Request
 
 def config_of(configuration: Configuration, addresses: tuple[str, ...]) -> XdsConfig:
     """Return the xDS configuration of a course's configuration."""
-    places = range(len(configuration.priorities))
-    listed: dict[int, list[Endpoint]] = {place: [] for place in places}
-    for each in configuration.endpoints:
-        endpoint = Endpoint(addresses[each.member], each.weight, health=each.health)
-        listed.setdefault(each.locality, []).append(endpoint)
+    tree = configuration.tree
     policy: Policy = RingHash(configuration.minimum, configuration.maximum)
     if configuration.policy == "round_robin":
         policy = RoundRobin()
-    return one_cluster(
-        [
-            Locality(
-                tuple(endpoints),
-                name_of(number),
-                configuration.weight_of(number),
-                configuration.priority_of(number),
-            )
-            for number, endpoints in listed.items()
-        ],
-        policy=policy,
-        routes=(Route(courses.HASHING[configuration.hashing]),),
-    )
+    routes = (Route(courses.HASHING[configuration.hashing]),)
+    listed: dict[int, list[Endpoint]] = {place: [] for place in range(len(tree.priorities))}
+    for each in configuration.endpoints:
+        endpoint = Endpoint(addresses[each.member], each.weight, health=each.health)
+        listed.setdefault(each.locality, []).append(endpoint)
+    localities = {
+        number: Locality(
+            tuple(endpoints),
+            name_of(number),
+            configuration.weight_of(number),
+            tree.priorities[number] if tree.priorities else 0,
+        )
+        for number, endpoints in listed.items()
+    }
+    if not tree.leaves:
+        return one_cluster(tuple(localities.values()), policy=policy, routes=routes)
+    root = Cluster(discovery=Aggregate(tuple(leaf.name for leaf in tree.leaves)), policy=policy)
+    leaves = [root]
+    for leaf in tree.leaves:
+        own = tuple(localities[place] for place in tree.localities_of(leaf.number))
+        discovery: Discovery = Eds(own)
+        if leaf.kind == "LOGICAL_DNS":
+            # The name is an address, which resolves to itself.
+            discovery = LogicalDns(own[0].endpoints[0].address)
+        leaves.append(Cluster(name=leaf.name, discovery=discovery, policy=policy))
+    return XdsConfig(clusters=tuple(leaves), routes=routes)
 
 
 class CourseControlPlane:
@@ -105,10 +115,15 @@ class CourseControlPlane:
 
     async def refuse(self, kind: Kind) -> None:
         """Send an invalid resource in the place of one that the client has accepted."""
-        cluster = config_of(self.configuration, self.addresses).get_cluster()
+        config = config_of(self.configuration, self.addresses)
+        cluster = config.get_cluster()
+        for leaf in self.configuration.tree.leaves[:1]:
+            cluster = config.get_cluster(leaf.name)
+            if leaf.kind == "LOGICAL_DNS":
+                return
         if kind is Kind.CLUSTER:
             resource = rejected_cluster(cluster)
-        elif self.configuration.endpoints:
+        elif any(place.endpoints for place in cluster.localities):
             resource = rejected_endpoints(cluster)
         else:
             return  # without a locality the resource is valid

@@ -13,6 +13,7 @@ from typing import Final, Literal
 import msgspec
 
 from conformance.judging import json_files
+from conformance.runner.explore.trees import Tree
 from conformance.spec.oracles.request_hash import (
     ChannelIdPolicy,
     HashPolicy,
@@ -107,9 +108,8 @@ class Configuration(msgspec.Struct, frozen=True):
     localities: tuple[int | None, ...] = ()
     """The weight of each locality, None for unset; a locality that is not listed has weight 1."""
     policy: PolicyName = "ring_hash"
-    priorities: tuple[int, ...] = ()
-    """The priority of each locality; none: all are of priority 0. Otherwise each of these
-    localities is listed, also without endpoints."""
+    tree: Tree = Tree()
+    """The leaves and priorities of localities; a locality of an absent leaf is not used."""
 
     def weight_of(self, locality: int) -> int | None:
         """Return the weight of a locality."""
@@ -121,17 +121,15 @@ class Configuration(msgspec.Struct, frozen=True):
         return tuple(
             endpoint
             for endpoint in self.endpoints
-            if endpoint.is_usable and self.weight_of(endpoint.locality)
+            if endpoint.is_usable
+            and self.weight_of(endpoint.locality)
+            and self.tree.place_of(endpoint.locality) is not None
         )
 
     @property
     def members(self) -> tuple[Member, ...]:
         """The numbers of the endpoints that a client uses."""
         return tuple(endpoint.member for endpoint in self.used)
-
-    def priority_of(self, locality: int) -> int:
-        """Return the priority of a locality."""
-        return self.priorities[locality] if locality < len(self.priorities) else 0
 
     @property
     def by_priority(self) -> tuple[Configuration, ...]:
@@ -148,29 +146,21 @@ class Configuration(msgspec.Struct, frozen=True):
         )
         ring = f"ring of {least}{most}; hash by {self.hashing}"
         balanced = ring if self.policy == "ring_hash" else self.policy
-        priorities = (
-            f"; priority {priority} of "
-            + ", ".join(f"l{place}" for place, own in enumerate(self.priorities) if own == priority)
-            for priority in sorted({*self.priorities})
-        )
-        return f"{listed}{''.join(weights)}{''.join(priorities)}; {balanced}"
+        return f"{listed}{''.join(weights)}{self.tree}; {balanced}"
 
 
 @functools.lru_cache(maxsize=4096)
 def _by_priority(configuration: Configuration) -> tuple[Configuration, ...]:
-    if len({*configuration.priorities}) <= 1:
+    tree, listed = configuration.tree, configuration.endpoints
+    if not tree.priorities:
         return (configuration,)
+    several = (
+        tuple(each for each in listed if tree.place_of(each.locality) == rank)
+        for rank in tree.ranks
+    )
     return tuple(
-        msgspec.structs.replace(
-            configuration,
-            endpoints=tuple(
-                endpoint
-                for endpoint in configuration.endpoints
-                if configuration.priority_of(endpoint.locality) == priority
-            ),
-            priorities=(),
-        )
-        for priority in sorted({*configuration.priorities})
+        msgspec.structs.replace(configuration, endpoints=endpoints, tree=Tree())
+        for endpoints in several
     )
 
 
@@ -395,7 +385,7 @@ def _flaw_of(configuration: Configuration) -> str:
     places = [endpoint.locality for endpoint in configuration.endpoints]
     if any(not 0 <= place < MOST_LOCALITIES for place in places):
         return f"the number of a locality is not 0 to {MOST_LOCALITIES - 1}"
-    if why := _flaw_of_priorities(configuration):
+    if why := _flaw_of_tree(configuration):
         return why
     least = DEFAULT_MINIMUM if configuration.minimum is None else configuration.minimum
     most = DEFAULT_CAP if configuration.maximum is None else configuration.maximum
@@ -404,17 +394,25 @@ def _flaw_of(configuration: Configuration) -> str:
     return ""
 
 
-def _flaw_of_priorities(configuration: Configuration) -> str:
-    priorities = configuration.priorities
-    if not priorities:
-        return ""
-    if len(priorities) > MOST_LOCALITIES or sorted({*priorities}) != [*range(max(priorities) + 1)]:
-        return f"priorities have gaps, or more than {MOST_LOCALITIES} localities have one"
-    if any(each.locality >= len(priorities) for each in configuration.endpoints):
+def _flaw_of_tree(configuration: Configuration) -> str:
+    tree = configuration.tree
+    if tree.flaw or not tree.priorities:
+        return tree.flaw
+    if any(each.locality >= len(tree.priorities) for each in configuration.endpoints):
         return "the locality of an endpoint has no priority"
     if None in configuration.localities:
         return "a locality with a priority has no weight"
+    for leaf in tree.leaves:
+        if leaf.kind == "LOGICAL_DNS" and not may_be_dns(configuration, leaf.number):
+            return "a LOGICAL_DNS leaf has other than one plain endpoint"
     return ""
+
+
+def may_be_dns(configuration: Configuration, leaf: int) -> bool:
+    """Return whether a leaf has just one locality with one plain endpoint."""
+    places = configuration.tree.localities_of(leaf)
+    own = [each for each in configuration.endpoints if each.locality in places]
+    return len(places) == len(own) == 1 and own == [Listed(own[0].member, locality=places[0])]
 
 
 def _stranger(course: Course) -> str:

@@ -24,6 +24,7 @@ from conformance.runner.explore.judges.retries import (
     not_retried,
     untried,
 )
+from conformance.runner.explore.judges.subscriptions import wrong_subscriptions
 from conformance.runner.explore.observing import (
     MODES,
     Started,
@@ -334,7 +335,7 @@ class Driver:
         )
         if not calm.calls and is_idle_too_long(evidence, calm):
             return False
-        if untried(evidence, calm) is not None:
+        if untried(evidence, calm) is not None or wrong_subscriptions(evidence, calm):
             return False
         if not_retried(evidence, calm, calls) or left_idle(evidence, calm):
             return False

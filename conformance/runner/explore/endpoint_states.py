@@ -14,8 +14,9 @@ from typing import Final
 
 import msgspec
 
-from conformance.runner.explore.courses import Configuration, Member, PolicyName
+from conformance.runner.explore.courses import Configuration, Member
 from conformance.runner.explore.record import Observed
+from conformance.runner.explore.trees import Leaf
 from conformance.spec.oracles.picker import State
 
 States = frozenset[State]
@@ -165,29 +166,33 @@ def kept(seen: Observed) -> Iterator[tuple[Member, float]]:
     its localities, so one that keeps all of them is not another one.
     """
     for before, after in pairwise(seen.versions):
-        parts = [
-            {place for part in version.configuration.by_priority for place in [_localities(part)]}
-            for version in (before, after)
-        ]
-        for part in before.configuration.by_priority:
-            if len({*before.configuration.priorities, *after.configuration.priorities}) <= 1:
-                continue
-            if _localities(part) not in parts[1]:
+        later = after.configuration.by_priority
+        if len(before.configuration.by_priority) == len(later) == 1:
+            continue
+        remain = {identity for _, identity in _identified(after.configuration)}
+        for part, identity in _identified(before.configuration):
+            if identity not in remain:
                 for member in part.members:
                     yield member, after.sent
 
 
-def _localities(part: Configuration) -> frozenset[int]:
-    return frozenset(endpoint.locality for endpoint in part.used)
+def _identified(
+    configuration: Configuration,
+) -> Iterator[tuple[Configuration, tuple[Leaf | None, frozenset[int]]]]:
+    """Yield each priority with its leaf and its localities that have endpoints."""
+    tree = configuration.tree
+    for rank, part in zip(tree.ranks, configuration.by_priority, strict=True):
+        leaf = tree.leaves[rank[0]] if tree.leaves else None
+        yield part, (leaf, frozenset(endpoint.locality for endpoint in part.used))
 
 
 def listed_again(seen: Observed) -> Iterable[tuple[Member, float]]:
     """Yield each endpoint that came to the list, left it, or changed its locality, and when."""
-    before: dict[Member, tuple[int, int, PolicyName]] | None = None
+    before: dict[Member, object] | None = None
     for version in seen.versions:
         own = version.configuration
-        listed = {
-            each.member: (each.locality, own.priority_of(each.locality), own.policy)
+        listed: dict[Member, object] = {
+            each.member: (each.locality, own.tree.home_of(each.locality), own.policy)
             for each in own.used
         }
         if before is not None:

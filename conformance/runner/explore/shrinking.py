@@ -25,6 +25,7 @@ from conformance.runner.explore.courses import (
     flaw,
     values,
 )
+from conformance.runner.explore.trees import Leaf, Tree
 
 Fails = Callable[[Course], Awaitable[bool]]
 """Runs a course and returns whether it fails in the way that is being examined."""
@@ -201,18 +202,18 @@ def _with_fewer_values(step: Call | Settle) -> Iterator[Step]:
 
 def _simpler_configurations(configuration: Configuration) -> Iterator[Configuration]:
     plain = Configuration(configuration.endpoints)
-    for field in ("hashing", "minimum", "maximum", "localities", "policy", "priorities"):
+    for field in ("hashing", "minimum", "maximum", "localities", "policy", "tree"):
         wanted = getattr(plain, field)
         if getattr(configuration, field) != wanted:
             yield msgspec.structs.replace(configuration, **{field: wanted})
+    for tree in _simpler_trees(configuration.tree):
+        yield msgspec.structs.replace(configuration, tree=tree)
     listed = configuration.endpoints
-    if configuration.priorities:
-        plain_ones = tuple(Listed(each.member, locality=each.locality) for each in listed)
-        if plain_ones != listed:
-            yield msgspec.structs.replace(configuration, endpoints=plain_ones)
-    elif any(endpoint != Listed(endpoint.member) for endpoint in listed):
-        every = tuple(Listed(endpoint.member) for endpoint in listed)
-        yield msgspec.structs.replace(configuration, endpoints=every)
+    for is_kept in (False, True):
+        # In a tree, the locality of an endpoint is its priority.
+        every = tuple(Listed(each.member, locality=is_kept * each.locality) for each in listed)
+        if every != listed:
+            yield msgspec.structs.replace(configuration, endpoints=every)
     for place, endpoint in enumerate(listed):
         if endpoint != (simple := Listed(endpoint.member)):
             several = (*listed[:place], simple, *listed[place + 1 :])
@@ -221,3 +222,13 @@ def _simpler_configurations(configuration: Configuration) -> Iterator[Configurat
     ordered = tuple(sorted(listed, key=lambda endpoint: endpoint.member))
     if ordered != listed:
         yield msgspec.structs.replace(configuration, endpoints=ordered)
+
+
+def _simpler_trees(tree: Tree) -> Iterator[Tree]:
+    """Yield trees without LOGICAL_DNS, and with one leaf less."""
+    plain = tuple(Leaf(each.number) for each in tree.leaves)
+    if plain != tree.leaves:
+        yield msgspec.structs.replace(tree, leaves=plain)
+    for place in range(len(tree.leaves) if len(tree.leaves) > 1 else 0):
+        kept = tree.leaves[:place] + tree.leaves[place + 1 :]
+        yield msgspec.structs.replace(tree, leaves=kept)

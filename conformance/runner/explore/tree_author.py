@@ -1,4 +1,4 @@
-"""Write courses of one cluster with several priorities."""
+"""Write courses of several priorities, in one EDS cluster or in the leaves of an aggregate."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from conformance.runner.explore.courses import (
     Settle,
     Step,
     Value,
+    may_be_dns,
 )
+from conformance.runner.explore.trees import Leaf, Tree
 
 POLICIES: Final[tuple[PolicyName, ...]] = ("round_robin", "ring_hash")
 PRIORITIES: Final = (2, 2, 3, 3, 4)
@@ -34,6 +36,13 @@ FRAGMENTS: Final = (5, 12)
 
 UPDATES: Final = ("list", "list", "empty", "refill", "swap", "move", "add", "remove", "policy")
 """The changes of an update."""
+
+LEAVES: Final = (2, 2, 3)
+UPDATES_OF_LEAVES: Final = (
+    *("list", "empty", "refill", "toggle leaf", "toggle leaf", "toggle leaf"),
+    *("order leaves", "leaf type", "leaf type", "policy"),
+)
+"""The changes of an update of an aggregate cluster."""
 
 FREQUENCIES: Final = {
     "settle": 3,
@@ -63,15 +72,32 @@ class TreeAuthor(Author):
     fragments = FRAGMENTS
 
     def _first(self) -> Configuration:
+        # Hypothesis never draws the same first choice in the second course, which is the one used.
+        self._number(0, 99)
+        tree = self._one_cluster() if self._chance(2) else self._several_leaves()
+        places = len(tree.priorities)
+        self.members = self._number(places, max(places, MOST_MEMBERS))
+        self._localities = places
+        listed = tuple(
+            Listed(m, locality=m if m < places else self._place()) for m in range(self.members)
+        )
+        return Configuration(listed, 32, policy=self._of(POLICIES), tree=tree)
+
+    def _one_cluster(self) -> Tree:
         count: int = self._of(PRIORITIES)
         # Some priorities have two localities.
-        places = (*range(count), *((self._number(0, count - 1),) if self._chance(2) else ()))
-        self.members = self._number(len(places), MOST_MEMBERS)
-        self._localities = len(places)
-        listed = tuple(
-            Listed(m, locality=m if m < len(places) else self._place()) for m in range(self.members)
-        )
-        return Configuration(listed, 32, policy=self._of(POLICIES), priorities=places)
+        return Tree((*range(count), *((self._number(0, count - 1),) if self._chance(2) else ())))
+
+    def _several_leaves(self) -> Tree:
+        count: int = self._of(LEAVES)
+        priorities: list[int] = []
+        leaf_of: list[int] = []
+        for number in range(count):
+            own = 1 + self._chance(3)
+            priorities += range(own)
+            leaf_of += [number] * own
+        leaves = tuple(Leaf(number) for number in range(count))
+        return Tree(tuple(priorities), leaves, tuple(leaf_of))
 
     def fragment(self) -> Iterator[Step]:
         """Yield the steps of one fragment."""
@@ -186,7 +212,7 @@ class TreeAuthor(Author):
         return self._number(0, self._localities - 1)
 
     def _changed_once(self, before: Configuration) -> Configuration:
-        self._localities = len(before.priorities)
+        self._localities = len(before.tree.priorities)
         changes: dict[str, Callable[[Configuration], Configuration]] = {
             "list": self._with_another_list,
             "empty": self._with_an_empty_locality,
@@ -196,8 +222,37 @@ class TreeAuthor(Author):
             "add": self._with_one_more,
             "remove": self._with_one_less,
             "policy": self._with_another_policy,
+            "toggle leaf": self._with_one_leaf_toggled,
+            "order leaves": self._with_other_order,
+            "leaf type": self._with_another_type,
         }
-        return changes[self._of(UPDATES)](before)
+        table = UPDATES_OF_LEAVES if before.tree.leaves else UPDATES
+        return _valid(changes[self._of(table)](before))
+
+    def _with_leaves(self, before: Configuration, *leaves: Leaf) -> Configuration:
+        tree = msgspec.structs.replace(before.tree, leaves=leaves)
+        return msgspec.structs.replace(before, tree=tree)
+
+    def _with_one_leaf_toggled(self, before: Configuration) -> Configuration:
+        """Return a configuration in which a leaf leaves or returns, at any position."""
+        number = self._of(sorted({*before.tree.leaf_of}))
+        others = tuple(leaf for leaf in before.tree.leaves if leaf.number != number)
+        if len(others) < len(before.tree.leaves):
+            return self._with_leaves(before, *(others or before.tree.leaves))
+        at = self._number(0, len(others))
+        return self._with_leaves(before, *others[:at], Leaf(number), *others[at:])
+
+    def _with_other_order(self, before: Configuration) -> Configuration:
+        first, *others = before.tree.leaves
+        return self._with_leaves(before, *others, first)
+
+    def _with_another_type(self, before: Configuration) -> Configuration:
+        """Return a configuration in which a leaf turns to LOGICAL_DNS or back, if it can."""
+        leaves = list(before.tree.leaves)
+        at = self._number(0, len(leaves) - 1)
+        leaf = leaves[at]
+        leaves[at] = Leaf(leaf.number, "EDS" if leaf.kind == "LOGICAL_DNS" else "LOGICAL_DNS")
+        return self._with_leaves(before, *leaves)
 
     def _with_another_list(self, before: Configuration) -> Configuration:
         return msgspec.structs.replace(before, endpoints=self._other_list(before))
@@ -215,41 +270,40 @@ class TreeAuthor(Author):
         return msgspec.structs.replace(before, endpoints=(*before.endpoints, *added))
 
     def _with_swapped_priorities(self, before: Configuration) -> Configuration:
-        own = before.priorities[self._place()]
-        other = self._number(0, max(before.priorities))
+        known = before.tree.priorities
+        own, other = known[self._place()], self._number(0, max(known))
         swapped = {own: other, other: own}
-        return msgspec.structs.replace(
-            before, priorities=tuple(swapped.get(each, each) for each in before.priorities)
-        )
+        tree = Tree(tuple(swapped.get(each, each) for each in known))
+        return msgspec.structs.replace(before, tree=tree)
 
     def _with_a_moved_locality(self, before: Configuration) -> Configuration:
-        moved = list(before.priorities)
+        moved = list(before.tree.priorities)
         moved[self._place()] = self._number(0, max(moved))
-        return msgspec.structs.replace(before, priorities=_without_gaps(moved))
+        return msgspec.structs.replace(before, tree=Tree(_without_gaps(moved)))
 
     def _with_one_more(self, before: Configuration) -> Configuration:
         """Return a configuration with another priority, which has an endpoint of another one."""
-        place = len(before.priorities)
+        known = before.tree.priorities
+        place = len(known)
         if place == MOST_PLACES:
             return self._with_another_list(before)
-        at = self._number(0, 1 + max(before.priorities))
-        lower = tuple(each + (each >= at) for each in before.priorities)
+        at = self._number(0, 1 + max(known))
+        lower = tuple(each + (each >= at) for each in known)
         member = self._member()
         kept = tuple(each for each in before.endpoints if each.member != member)
         self._localities = place + 1
-        return msgspec.structs.replace(
-            before, endpoints=(*kept, Listed(member, locality=place)), priorities=(*lower, at)
-        )
+        listed = (*kept, Listed(member, locality=place))
+        return msgspec.structs.replace(before, endpoints=listed, tree=Tree((*lower, at)))
 
     def _with_one_less(self, before: Configuration) -> Configuration:
         """Return a configuration without the last locality."""
-        last = len(before.priorities) - 1
+        last = len(before.tree.priorities) - 1
         if not last:
             return self._with_another_list(before)
         self._localities = last
         kept = tuple(each for each in before.endpoints if each.locality < last)
-        priorities = _without_gaps(before.priorities[:last])
-        return msgspec.structs.replace(before, endpoints=kept, priorities=priorities)
+        tree = Tree(_without_gaps(before.tree.priorities[:last]))
+        return msgspec.structs.replace(before, endpoints=kept, tree=tree)
 
     def _with_another_policy(self, before: Configuration) -> Configuration:
         return msgspec.structs.replace(before, policy=self._of(POLICIES))
@@ -269,6 +323,17 @@ class TreeAuthor(Author):
         if self._chance(2):
             return Value(text=f"v{self._number(0, 99)}")
         return Value(tuple(self._some(1)))
+
+
+def _valid(configuration: Configuration) -> Configuration:
+    """Return the configuration with EDS for leaves that have other than one plain endpoint."""
+    tree = configuration.tree
+
+    def fitting(leaf: Leaf) -> Leaf:
+        return leaf if may_be_dns(configuration, leaf.number) else Leaf(leaf.number)
+
+    leaves = tuple(map(fitting, tree.leaves))
+    return msgspec.structs.replace(configuration, tree=msgspec.structs.replace(tree, leaves=leaves))
 
 
 def _without_gaps(priorities: Sequence[int]) -> tuple[int, ...]:

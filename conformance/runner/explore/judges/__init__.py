@@ -15,6 +15,7 @@ from conformance.runner.explore.judges import (
     requests,
     responses,
     retries,
+    subscriptions,
 )
 from conformance.runner.explore.judges.demands import (
     ATTEMPTS,
@@ -25,6 +26,7 @@ from conformance.runner.explore.judges.demands import (
     LIVENESS,
     REQUESTS,
     STATE,
+    SUBSCRIPTIONS,
 )
 from conformance.runner.explore.judges.evidence import Evidence
 from conformance.runner.explore.record import Finding, Observed
@@ -32,7 +34,7 @@ from conformance.runner.explore.record import Finding, Observed
 OF_MOMENTS: Final = frozenset({REQUESTS, ATTEMPTS, BACKOFF})
 """Judges that look for a reason within the last moments."""
 
-OF_DEADLINES: Final = frozenset({CALM, STATE, CONNECTIONS, LIVENESS})
+OF_DEADLINES: Final = frozenset({CALM, STATE, CONNECTIONS, LIVENESS, SUBSCRIPTIONS})
 """Judges of what has not come by a deadline."""
 
 
@@ -80,5 +82,6 @@ ALL: Final[tuple[Callable[[Evidence], Iterator[Finding]], ...]] = (
     connections.judge_backoff,
     connections.judge_connections,
     responses.judge_answers,
+    subscriptions.judge_subscriptions,
     judge_life,
 )

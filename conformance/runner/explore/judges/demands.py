@@ -28,5 +28,8 @@ CONNECTIONS: Final = "connections"
 LIVENESS: Final = "liveness"
 """After all faults have ended, requests are served."""
 
+SUBSCRIPTIONS: Final = "subscriptions"
+"""At calm, the client requests exactly the resources of the tree in force."""
+
 LIFE: Final = "life"
 """The client lives, and answers its adapter."""

@@ -77,6 +77,7 @@ def calm(*calls: str, at: float, **more: Any) -> Calm:
         "rounds": 1,
         "calls": calls,
         "state": "READY",
+        "subscribed": {"CLUSTER": ("cluster",), "ENDPOINTS": ("cluster",)},
         "expired": False,
     }
     return Calm(**(usual | more))

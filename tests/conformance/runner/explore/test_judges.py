@@ -38,6 +38,7 @@ LATER = 5.0
 """Long after everything in the right record."""
 
 WITHOUT_E2 = Configuration((Listed(0), Listed(1)))
+TURNS = replace(LISTED, policy="round_robin")
 ONLY_E2 = Configuration((Listed(2),))
 
 
@@ -172,6 +173,14 @@ RIGHT_RECORDS = {
 }
 
 WRONG_RECORDS = {
+    "a resource that is not requested at calm": (
+        replace(
+            RIGHT,
+            versions=(Version(configuration=TURNS, sent=0.0, acked=0.1),),
+            calms=(calm(at=LATER, subscribed={"CLUSTER": ("cluster",)}, expired=True),),
+        ),
+        demands.SUBSCRIPTIONS,
+    ),
     "a request at another endpoint": (
         plus(requests=(request("r", 1, at=LATER, member=0),)),
         demands.REQUESTS,

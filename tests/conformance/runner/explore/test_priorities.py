@@ -7,11 +7,18 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from conformance.runner.explore.courses import Configuration, Listed
+from conformance.runner.explore.courses import Configuration, Listed, configurations, flaw
+from conformance.runner.explore.drawing import course_of
 from conformance.runner.explore.endpoint_states import Timeline
 from conformance.runner.explore.judges import findings
+from conformance.runner.explore.judges.evidence import Evidence
+from conformance.runner.explore.judges.subscriptions import (
+    judge_subscriptions,
+    wrong_subscriptions,
+)
 from conformance.runner.explore.priorities import Priorities, policy_states
 from conformance.runner.explore.record import GateChange, Judged, Observed, Version
+from conformance.runner.explore.trees import Leaf, Tree
 from tests.conformance.runner.explore.records import (
     CLIENT,
     arrival,
@@ -24,11 +31,11 @@ from tests.conformance.runner.explore.records import (
 
 Rows = tuple[tuple[float, str], ...]
 
-TWO = Configuration((Listed(0), Listed(1, locality=1)), policy="round_robin", priorities=(0, 1))
+TWO = Configuration((Listed(0), Listed(1, locality=1)), policy="round_robin", tree=Tree((0, 1)))
 THREE = Configuration(
     (Listed(0), Listed(1, locality=1), Listed(2, locality=2)),
     policy="round_robin",
-    priorities=(0, 1, 2),
+    tree=Tree((0, 1, 2)),
 )
 EMPTY = replace(TWO, endpoints=(Listed(1, locality=1),))
 RING = replace(TWO, policy="ring_hash")
@@ -186,6 +193,69 @@ WRONG: dict[str, tuple[Observed, set[str]]] = {
         {"liveness"},
     ),
 }
+
+
+LEAVES = Configuration(
+    (Listed(0), Listed(1, locality=1), Listed(2, locality=2)),
+    policy="round_robin",
+    tree=Tree((0, 0, 1), (Leaf(1), Leaf(0, "LOGICAL_DNS")), (0, 1, 1)),
+)
+
+
+def test_priorities_of_leaves() -> None:
+    assert [part.members for part in LEAVES.by_priority] == [(1,), (2,), (0,)]
+    assert LEAVES.tree.flaw == ""
+    without = replace(LEAVES, tree=replace(LEAVES.tree, leaves=(Leaf(0),)))
+    assert without.members == (0,)
+
+
+@pytest.mark.parametrize(
+    ("tree", "flaw"),
+    [
+        (Tree((0, 2)), "gaps"),
+        (Tree((0, 1), (Leaf(0),), (0, 1)), ""),
+        (Tree((0, 1), (Leaf(0), Leaf(1)), (0, 1)), "gaps"),
+        (Tree((0, 0), (Leaf(0), Leaf(0)), (0, 1)), "twice"),
+        (Tree((0, 0), (Leaf(2),), (0, 1)), "no locality"),
+        (Tree((0, 0), (Leaf(0),), (0,)), "no leaf"),
+    ],
+)
+def test_flaw_of_tree(tree: Tree, flaw: str) -> None:
+    assert flaw in tree.flaw
+    assert bool(tree.flaw) == bool(flaw)
+
+
+@pytest.mark.parametrize(
+    ("clusters", "endpoints", "wrong"),
+    [
+        (("cluster", "leaf-0", "leaf-1"), ("leaf-1",), ()),
+        (("cluster", "leaf-1"), ("leaf-1",), ("CLUSTER",)),
+        (("cluster", "leaf-0", "leaf-1"), ("leaf-0", "leaf-1"), ("ENDPOINTS",)),
+    ],
+)
+def test_subscriptions(
+    clusters: tuple[str, ...], endpoints: tuple[str, ...], wrong: tuple[str, ...]
+) -> None:
+    seen = observed(
+        versions=(Version(configuration=LEAVES, sent=0.0, acked=0.1),),
+        calms=(
+            calm(
+                at=9.0,
+                expired=True,
+                subscribed={"CLUSTER": clusters, "ENDPOINTS": endpoints},
+            ),
+        ),
+    )
+    assert wrong_subscriptions(Evidence(seen), seen.calms[0]) == wrong
+    titles = [each.title for each in judge_subscriptions(Evidence(seen))]
+    assert len(titles) == len(wrong)
+
+
+def test_drawn_courses_can_run() -> None:
+    found = [course_of("tree", number) for number in range(1, 30)]
+    assert [flaw(course) for course in found] == [""] * len(found)
+    kinds = {leaf.kind for each in found for c in configurations(each) for leaf in c.tree.leaves}
+    assert kinds == {"EDS", "LOGICAL_DNS"}
 
 
 @pytest.mark.parametrize("name", RIGHT)
