@@ -80,11 +80,11 @@ EVERY_DAY = (
 OTHER_AREAS = (
     *("ads", "aggregate", "cds", "circuit_breaking", "data_errors", "dns", "drops", "eds"),
     *("lb_policy_list", "lds_rds", "load_reports", "locality", "outlier_detection", "pick_first"),
-    *("priority", "weighted_round_robin"),
+    *("priority", "session_affinity", "weighted_round_robin"),
 )
 
 TURNS: tuple[Turn, ...] = (
-    Turn(clients=("java", "reference+weighted-round-robin")),
+    Turn(clients=("java", "reference+weighted-round-robin", "reference+session-affinity")),
     Turn(
         clients=("reference+data-errors", "reference+least-request"),
         areas=("ring_hash", "hash_policy"),

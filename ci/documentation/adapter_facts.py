@@ -192,6 +192,7 @@ CAPABILITIES: Mapping[str, tuple[str, str, str]] = {
         "hours",
         "nothing: runs are only slower",
     ),
+    "response_headers": ("reports response headers", "minutes", "session affinity of A55"),
 }
 """What a client with each capability does, how long an author works on it, and what is skipped."""
 

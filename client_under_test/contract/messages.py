@@ -37,10 +37,13 @@ Capability = Literal[
     "connect",  # asks an idle channel to connect, without a call
     "custom_policy",  # registers a policy in the library's own registry; since version 2
     "bootstrap_per_channel",  # gives a channel a bootstrap of its own; since version 2
+    "response_headers",  # reports the response headers of a call; since version 2
 ]
 
 # Those that version 1 does not know.
-NEW_IN_2: Final[frozenset[Capability]] = frozenset({"custom_policy", "bootstrap_per_channel"})
+NEW_IN_2: Final[frozenset[Capability]] = frozenset(
+    {"custom_policy", "bootstrap_per_channel", "response_headers"}
+)
 
 # Old versions of a library may lack it. So a hello need not have it where the manifest does.
 DEPENDS_ON_VERSION: Final[frozenset[Capability]] = frozenset({"bootstrap_per_channel"})
@@ -191,8 +194,13 @@ class Opened(_Message, frozen=True, kw_only=True, tag="opened"):
     at: At
 
 
-class Finished(_Message, frozen=True, kw_only=True, tag="finished"):
-    """Report the result of a call. `hostname` is the response header that names the backend."""
+class Finished(_Message, frozen=True, kw_only=True, omit_defaults=True, tag="finished"):
+    """Report the result of a call. `hostname` is the response header that names the backend.
+
+    `headers`, since version 2, are the other response headers, in the order of arrival within a
+    key; values of keys that end in -bin are base64. Clients with the capability `response_headers`
+    report them; an adapter may leave the field out if there are none.
+    """
 
     call: str
     status: StatusName
@@ -200,6 +208,7 @@ class Finished(_Message, frozen=True, kw_only=True, tag="finished"):
     hostname: str | None
     started_at: At
     ended_at: At
+    headers: tuple[Pair, ...] = ()
 
 
 class State(_Message, frozen=True, kw_only=True, tag="state"):

@@ -21,8 +21,10 @@ DUPLEX: Final = f"/{SERVICE}/FullDuplexCall"
 
 # The key that tells the backend how to treat a call: sleep-MILLISECONDS, status-NUMBER, or
 # meet-NUMBER, which ends the call soon after NUMBER calls have been in progress at once, or after
-# MEETING seconds.
+# MEETING seconds; or headers, for an answer with RESPONSE_HEADERS.
 TREATMENT: Final = "doctor"
+
+RESPONSE_HEADERS: Final = (("set-cookie", "b=2"), ("other", "x"), ("set-cookie", "a=1"))
 
 
 class Received(msgspec.Struct, frozen=True):
@@ -131,8 +133,10 @@ class Backend:
         self._news = asyncio.Event()
         self.idle.clear()
         try:
-            await context.send_initial_metadata((("hostname", self.address),))
-            yield str(dict(metadata).get(TREATMENT, ""))
+            treatment = str(dict(metadata).get(TREATMENT, ""))
+            further = RESPONSE_HEADERS if treatment == "headers" else ()
+            await context.send_initial_metadata((("hostname", self.address), *further))
+            yield treatment
         finally:
             self.under_way -= 1
             if not self.under_way:

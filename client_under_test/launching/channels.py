@@ -64,6 +64,9 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: float
     clock_error: float = 0.0
     """Seconds by which both times can be wrong, either way."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """The other response headers, if the client can report them; values of ``-bin`` keys in
+    base64."""
 
 
 class OpenedStream(msgspec.Struct, frozen=True, kw_only=True):
@@ -247,6 +250,7 @@ class Batch:
                     started_at=clock.to_suite(answer.started_at),
                     ended_at=clock.to_suite(answer.ended_at),
                     clock_error=clock.error,
+                    headers=answer.headers,
                 )
 
 

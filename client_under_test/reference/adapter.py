@@ -36,6 +36,7 @@ CAPABILITIES: Final = (
     "watch",
     "connect",
     "custom_policy",
+    "response_headers",
 )
 
 EXIT_FAULT: Final = 70
@@ -272,6 +273,7 @@ class PlannedCall:
         self._call: Call | None = None
         self._started_at: int | None = None
         self._hostname: str | None = None
+        self._headers: list[tuple[str, str]] = []
         self._is_over = False
 
     def start(self, channel: Channel, batch: Batch) -> None:
@@ -299,6 +301,7 @@ class PlannedCall:
         host = next((value for name, value in headers if name == b"hostname"), None)
         if host is not None:
             self._hostname = host.decode("ascii", "replace")
+        self._headers = [_as_reported(name, value) for name, value in headers if _is_custom(name)]
         if self._spec.kept_open:
             at = self._adapter.now()
             self._adapter.say("opened", call=self.name, hostname=self._hostname or "", at=at)
@@ -312,6 +315,7 @@ class PlannedCall:
     def _finish(self, status: Status) -> None:
         self._is_over = True
         now = self._adapter.now()
+        further = {"headers": self._headers} if self._headers else {}
         self._adapter.say(
             "finished",
             call=self.name,
@@ -320,6 +324,7 @@ class PlannedCall:
             hostname=self._hostname,
             started_at=now if self._started_at is None else self._started_at,
             ended_at=now,
+            **further,
         )
         self._adapter.forget(self.name)
 
@@ -327,6 +332,17 @@ class PlannedCall:
 def _pair(name: str, value: str) -> tuple[str, str | bytes]:
     name = name.lower()
     return name, base64.b64decode(value) if name.endswith("-bin") else value
+
+
+def _is_custom(name: bytes) -> bool:
+    return not name.startswith((b":", b"grpc-")) and name not in {b"content-type", b"hostname"}
+
+
+def _as_reported(name: bytes, value: bytes) -> tuple[str, str]:
+    text = value.decode("ascii", "replace")
+    if name.endswith(b"-bin"):  # padded, as in the contract
+        text += "=" * (-len(text) % 4)
+    return name.decode("ascii", "replace"), text
 
 
 def _write(data: bytes) -> None:

@@ -118,6 +118,7 @@ class Client:
                 rng=self._rng,
                 shared_by=rules.shared_by,
             ),
+            rules,
         )
 
     def _policy(self, service_config: str | None) -> PolicyConfig:

@@ -68,3 +68,5 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     locality_weight: int = 1
     hash_key: str = ""
     path: HierarchicalPath = ()
+    health: int = 0
+    """Its HealthStatus, where session affinity needs it (A55)."""

@@ -17,7 +17,7 @@ WAITING = "WAITING"
 """In place of the status of a stream that has neither its response headers nor ended."""
 
 
-class Call(msgspec.Struct, frozen=True, kw_only=True):
+class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One RPC: what the client was asked to send, what it says, and where it really went."""
 
     id: str
@@ -30,6 +30,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     details: str = ""
     endpoint: str | None = None
     """``ip:port`` of the endpoint whose backend received it; None: no backend did."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """The response headers but the one that names the backend, if the client reports them."""
 
 
 class Calls(msgspec.Struct, frozen=True, tag="calls"):

@@ -113,9 +113,9 @@ def ended(
 
     Those that have not ended are streams that are open, or wait to be.
     """
-    by_id = {outcome.id: (outcome.status, outcome.details) for outcome in outcomes}
-    known = dict.fromkeys((stream.id for stream in opened), (OPEN, "")) | by_id
-    made = ((call, *known.get(call.id, (WAITING, ""))) for call in planned)
+    by_id = {outcome.id: (outcome.status, outcome.details, outcome.headers) for outcome in outcomes}
+    known = dict.fromkeys((stream.id for stream in opened), (OPEN, "", ())) | by_id
+    made = ((call, *known.get(call.id, (WAITING, "", ()))) for call in planned)
     return tuple(
         Call(
             id=call.id,
@@ -125,8 +125,9 @@ def ended(
             status=status,
             details=details,
             endpoint=endpoints.get(call.id),
+            headers=headers,
         )
-        for call, status, details in made
+        for call, status, details, headers in made
     )
 
 

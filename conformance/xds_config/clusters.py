@@ -17,6 +17,7 @@ from conformance.xds_config.policies import Policy, RingHash, policy_resource
 from conformance.xds_config.routes import CLUSTER
 from fake_control_plane import Locality as LocalityName
 from fake_control_plane import resources
+from fake_control_plane.session_affinity import set_override_host_status
 
 Denominator = Literal["HUNDRED", "TEN_THOUSAND", "MILLION"]
 """The denominators of xDS's FractionalPercent."""
@@ -105,12 +106,16 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     metrics: tuple[str, ...] = ()
     """The backend metrics that the client must report with the cluster's load (A85)."""
     thresholds: tuple[Threshold, ...] = ()
+    override_host_status: tuple[str, ...] | None = None
+    """The health statuses of endpoints that cookies may lead to (A55); None leaves it unset."""
 
     def words(self, routed: str = "") -> str:
         """Return a description of the cluster and the routes to it for a failure message."""
         balanced = f"{'LOGICAL_DNS, ' * isinstance(self.discovery, LogicalDns)}{self.policy}"
         wants = f"metrics {listed(self.metrics)}" if self.metrics else ""
-        parts = (balanced, routed, str(self.discovery), *map(str, self.thresholds), wants)
+        statuses = self.override_host_status
+        hosts = "" if statuses is None else f"override_host_status {listed(statuses)}"
+        parts = (balanced, routed, str(self.discovery), *map(str, self.thresholds), wants, hosts)
         return "; ".join(part for part in parts if part)
 
     @property
@@ -165,6 +170,8 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
                 if self.is_reported:
                     message.lrs_server.self.SetInParent()
         message.lrs_report_endpoint_metrics.extend(self.metrics)
+        if self.override_host_status is not None:
+            set_override_host_status(message, self.override_host_status)
         for threshold in self.thresholds:
             added = message.circuit_breakers.thresholds.add(priority=threshold.priority)
             others = dict.fromkeys(_OTHER_LIMITS, threshold.others)

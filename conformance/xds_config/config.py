@@ -27,7 +27,9 @@ from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.formatting import MOST_LISTED, listed, shortened
 from conformance.xds_config.policies import Policy, RingHash, RoundRobin, TypedRingHash
 from conformance.xds_config.routes import BY_SESSION, CLUSTER, Route, hash_policy_resource
+from conformance.xds_config.sessions import SessionCookie
 from fake_control_plane import Kind, RawResource, resources
+from fake_control_plane.session_affinity import add_filter, override_session
 
 LISTENER = "xdspec.test"
 ROUTE = "route"
@@ -53,6 +55,8 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Resources as bytes, each in place of the one of its kind and name, or beside the others."""
     rds: str | None = ROUTE
     """The name of the route configuration; None: the Listener holds it."""
+    session: SessionCookie | None = None
+    """The cookie of the filter for session affinity (A55); None: the filter is not there."""
     unsent: tuple[tuple[Kind, str], ...] = ()
     """What is never sent though it is here: a client that asks for it gets no answer."""
 
@@ -81,6 +85,7 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
             words += f"; {len(others) - MOST_LISTED} more clusters"
         if self.rds != ROUTE:
             words += f"; routes by the name {self.rds}" if self.rds else "; routes in the Listener"
+        words += "" if self.session is None else f"; {self.session}"
         words += "".join(
             f"; {resource.kind.value} {resource.name} as {len(resource.body)} given bytes"
             for resource in self.given
@@ -107,6 +112,8 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
         """Every resource, by its kind and name, in the order in which they are sent."""
         routes = self.route_configuration()
         listener = resources.listener(LISTENER, route_config=self.rds or routes)
+        if self.session is not None:
+            listener = add_filter(listener, self.session.resource())
         made: dict[tuple[Kind, str], Any] = {(Kind.LISTENER, LISTENER): listener}
         if self.rds:
             made[Kind.ROUTE, self.rds] = routes
@@ -132,15 +139,16 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
         """Return the routes, as the RDS resource or as the Listener holds them."""
         hosts: dict[tuple[str, ...], list[Any]] = {}
         for route in self.routes:
-            hosts.setdefault(route.domains, []).append(
-                resources.route(
-                    path=route.path,
-                    headers=dict([route.when] if route.when else []),
-                    match=route.match,
-                    cluster=route.weighted_clusters or route.cluster,
-                    hash_policies=[hash_policy_resource(policy) for policy in route.policies],
-                )
+            message = resources.route(
+                path=route.path,
+                headers=dict([route.when] if route.when else []),
+                match=route.match,
+                cluster=route.weighted_clusters or route.cluster,
+                hash_policies=[hash_policy_resource(policy) for policy in route.policies],
             )
+            if route.session is not None:
+                override_session(message, route.session.resource())
+            hosts.setdefault(route.domains, []).append(message)
         return resources.route_configuration(
             self.rds or ROUTE,
             *(

@@ -15,6 +15,7 @@ from conformance.spec.oracles.request_hash import (
     UnsupportedKind,
     UnsupportedPolicy,
 )
+from conformance.xds_config.sessions import SessionCookie
 from fake_control_plane import RouteMatch, resources
 
 CLUSTER = "cluster"
@@ -43,6 +44,8 @@ class Route(msgspec.Struct, frozen=True):
     """What else the match of a route has, in place of the path and the header."""
     domains: tuple[str, ...] = ("*",)
     """The domains of its virtual host; routes of the same domains share one."""
+    session: SessionCookie | None = None
+    """The cookie that overrides the one of the filter for session affinity (A55)."""
 
     def __str__(self) -> str:
         listed = ", ".join(map(_policy_in_words, self.policies)) or "nothing"
@@ -54,6 +57,7 @@ class Route(msgspec.Struct, frozen=True):
         if self.domains != ("*",):
             words += f" for the domains {', '.join(self.domains)}"
         words += f", hashed by {listed}"
+        words += "" if self.session is None else f", {self.session}"
         weights = (f"{name} x {weight}" for name, weight in self.weighted_clusters.items())
         return f"{words}, to {', '.join(weights)}" if self.weighted_clusters else words
 

@@ -23,7 +23,7 @@ using json::Value;
 using std::to_string;
 
 const char* const kCapabilities =
-    R"(["metadata","wait_for_ready","kept_open","cancel","channels","watch","connect"])";
+    R"(["metadata","wait_for_ready","kept_open","cancel","channels","watch","connect","response_headers"])";
 
 const char* const kStates[] = {"IDLE", "CONNECTING", "READY", "TRANSIENT_FAILURE", "SHUTDOWN"};
 
@@ -78,11 +78,12 @@ std::unordered_map<std::string, Call> calls;  // that have not ended and were no
 void advance(const std::shared_ptr<Batch>& batch);
 
 void finished(const std::shared_ptr<Batch>& batch, const std::string& name, const grpc::Status& status,
-              const std::string& hostname, std::int64_t started_at, bool makes_way) {
+              const std::string& hostname, const std::string& headers, std::int64_t started_at, bool makes_way) {
     say("finished", "\"call\":" + in_quotes(name) + ",\"status\":" + in_quotes(kStatuses[status.error_code()]) +
                         ",\"details\":" + in_quotes(status.error_message()) +
                         ",\"hostname\":" + (hostname.empty() ? "null" : in_quotes(hostname)) +
-                        ",\"started_at\":" + to_string(started_at) + ",\"ended_at\":" + to_string(now()));
+                        ",\"started_at\":" + to_string(started_at) + ",\"ended_at\":" + to_string(now()) +
+                        (headers.empty() ? "" : ",\"headers\":[" + headers + "]"));
     bool is_last;
     {
         std::lock_guard<std::mutex> one(mutex);
@@ -146,7 +147,7 @@ class UnderWay : public grpc::ClientBidiReactor<ByteBuffer, ByteBuffer> {
             std::lock_guard<std::mutex> one(mutex);
             calls.erase(name_);  // first: nobody cancels what is deleted
         }
-        finished(batch_, name_, status, hostname(), started_at_, makes_way_);
+        finished(batch_, name_, status, hostname(), headers(), started_at_, makes_way_);
         delete this;
     }
 
@@ -155,6 +156,18 @@ class UnderWay : public grpc::ClientBidiReactor<ByteBuffer, ByteBuffer> {
         const auto& headers = context_.GetServerInitialMetadata();
         auto found = headers.find("hostname");
         return found == headers.end() ? "" : std::string(found->second.data(), found->second.size());
+    }
+
+    // The response headers but the one that names the backend, as JSON pairs.
+    std::string headers() const {
+        std::string pairs;
+        for (const auto& [key, value] : context_.GetServerInitialMetadata()) {
+            if (key == "hostname") continue;
+            std::string text(value.data(), value.size());
+            if (key.size() > 4 && key.substr(key.size() - 4) == "-bin") text = absl::Base64Escape(text);
+            pairs += (pairs.empty() ? "[" : ",[") + in_quotes(std::string(key.data(), key.size())) + "," + in_quotes(text) + "]";
+        }
+        return pairs;
     }
 
     grpc::ClientContext context_;
@@ -186,7 +199,7 @@ bool turn(const std::shared_ptr<Batch>& batch, bool makes_way, bool& is_sent) {
         call.release()->start();
     } else {
         grpc::Status never(grpc::StatusCode::CANCELLED, "cancelled before it was sent");
-        finished(batch, name, never, "", now(), false);
+        finished(batch, name, never, "", "", now(), false);
     }
     return true;
 }
@@ -274,7 +287,7 @@ std::shared_ptr<Channel> channel_of(const Value& request) {
 
 void hello(const Value& request) {
     if (zero == Clock::time_point()) zero = Clock::now();
-    say("hello", "\"id\":" + to_string(request.at("id").as_int()) + ",\"contract\":1,\"name\":\"grpc++\",\"version\":" +
+    say("hello", "\"id\":" + to_string(request.at("id").as_int()) + ",\"contract\":2,\"name\":\"grpc++\",\"version\":" +
                      in_quotes(grpc::Version()) + ",\"capabilities\":" + kCapabilities + ",\"at\":" + to_string(now()));
 }
 

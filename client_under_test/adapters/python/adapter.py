@@ -14,8 +14,9 @@ from typing import Any
 import grpc
 from grpc import aio
 
-CONTRACT = 1
+CONTRACT = 2
 CAPABILITIES = ["metadata", "wait_for_ready", "kept_open", "cancel", "channels", "watch", "connect"]
+CAPABILITIES += ["response_headers"]
 
 # Retries would hide failures; shared subchannels would carry backoff from channel to channel.
 OPTIONS = {"grpc.enable_retries": 0, "grpc.use_local_subchannel_pool": 1}
@@ -139,6 +140,7 @@ class Adapter:
     async def call(self, channel: aio.Channel, planned: Fields) -> None:
         name, started_at = planned["id"], self.now()
         status, details, hostname = "CANCELLED", "cancelled before it was sent", None
+        further: Fields = {}
         if name in self.calls:
             rpc = begin(channel, planned)
             self.calls[name] = (self.calls[name][0], rpc)
@@ -148,7 +150,10 @@ class Adapter:
                 else:
                     await rpc
             status, details = (await rpc.code()).name, await rpc.details() or ""
-            hostname = (await rpc.initial_metadata()).get("hostname")
+            headers = await rpc.initial_metadata()
+            hostname = headers.get("hostname")
+            if others := [pair(key, value) for key, value in headers if key != "hostname"]:
+                further = {"headers": others}
             self.calls.pop(name, None)
         self.say(
             "finished",
@@ -158,6 +163,7 @@ class Adapter:
             hostname=hostname,
             started_at=started_at,
             ended_at=self.now(),
+            **further,
         )
 
     async def drain(self, name: str, rpc: Any) -> None:
@@ -166,6 +172,10 @@ class Adapter:
             self.say("opened", call=name, hostname=hostname, at=self.now())
         while await rpc.read() is not aio.EOF:
             pass
+
+
+def pair(key: str, value: str | bytes) -> tuple[str, str]:
+    return key, value if isinstance(value, str) else base64.b64encode(value).decode()
 
 
 def begin(channel: aio.Channel, planned: Fields) -> Any:

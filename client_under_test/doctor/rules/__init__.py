@@ -46,6 +46,7 @@ SECTIONS: Final[Mapping[str, str]] = {
     "channels": "Requests and answers",
     "unary": "Calls",
     "metadata": "Calls",
+    "response-headers": "Calls",
     "unknown-method": "Calls",
     "statuses": "Calls",
     "deadline": "Calls",

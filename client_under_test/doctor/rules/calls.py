@@ -11,7 +11,7 @@ from typing import Any, Final
 import grpc
 
 from client_under_test.doctor.adapter_under_check import AdapterUnderCheck
-from client_under_test.doctor.backend import SERVICE
+from client_under_test.doctor.backend import RESPONSE_HEADERS, SERVICE
 from client_under_test.doctor.check import check
 from client_under_test.doctor.deadlines import ANSWER_DEADLINE
 from client_under_test.doctor.requirements import NotApplicable, require, require_status
@@ -86,6 +86,22 @@ async def _metadata(adapter: AdapterUnderCheck) -> None:
                 came == wanted, f"{key}: other bytes came than all from 0 to 255, and then none"
             )
         require(came == wanted, f"{key}: {came} came instead of {wanted}")
+
+
+@check(
+    "response-headers",
+    rule="the other response headers are reported, in order within a key",
+    advice="write the response headers other than `hostname` as pairs in `headers` of `finished`",
+    after="unary",
+    needs=("metadata", "response_headers"),
+)
+async def _response_headers(adapter: AdapterUnderCheck) -> None:
+    outcome = await adapter.outcome(adapter.call("headers"))
+    require_status(outcome, "OK")
+    for key in dict(RESPONSE_HEADERS):
+        wanted = [value for name, value in RESPONSE_HEADERS if name == key]
+        came = [value for name, value in outcome.headers if name == key]
+        require(came == wanted, f"`headers` has {key}: {came} instead of {wanted}")
 
 
 @check(
@@ -171,6 +187,7 @@ def _refusing_address() -> Any:
 CHECKS: Final = (
     _unary_call,
     _metadata,
+    _response_headers,
     _unknown_method,
     _statuses,
     _deadline,

@@ -26,6 +26,11 @@ from client_under_test.reference.policies.ledger import Ledger
 from client_under_test.reference.policies.rules.ring_picks import PickRules
 from client_under_test.reference.resolving.resolver import Resolver, Sink
 from client_under_test.reference.resolving.selector import NotNow, Selection, Selector
+from client_under_test.reference.session_affinity import (
+    Session,
+    SessionRules,
+    response_cookie,
+)
 from client_under_test.reference.transport.http2 import Header
 from client_under_test.reference.transport.rpc import Rpc
 from client_under_test.reference.values import BackendMetrics, Metadata, State, Status
@@ -61,6 +66,8 @@ class Call:
         self._listener = listener
         self._cluster: str | None = None
         self._args: PickArgs | None = None
+        self._session: Session | None = None
+        self._hosts: tuple[str, ...] = ()
         self._account: Account | None = None
         self._rpc: Rpc | None = None
         self._is_over = False
@@ -88,11 +95,15 @@ class Call:
                 return False
             self._cluster = choice.cluster
             self._channel.hold(choice.cluster)
+            self._session = choice.session
+            sent = None if choice.session is None else choice.session.sent
             self._args = PickArgs(
                 path=self.spec.path,
                 cluster=choice.cluster,
                 metadata=self.spec.metadata,
                 request_hash=choice.request_hash,
+                override_hosts=() if sent is None else sent.addresses,
+                has_session=self._session is not None,
                 random=self._channel.rng,
             )
         return self._pick(picker, self._args)
@@ -126,6 +137,7 @@ class Call:
         if picked.account is not None:
             self._account = picked.account
             self._channel.ledger.started(picked.account)
+        self._hosts = picked.hosts
         timeout = None if self._ends_at is None else max(self._ends_at - self._loop.time(), 0.0)
         self._rpc = Rpc(
             connection,
@@ -167,7 +179,12 @@ class Call:
     # What the RPC reports.
 
     def opened(self, headers: Sequence[Header]) -> None:
-        """Pass it on."""
+        """Pass them on, with the cookie of the session (A55)."""
+        if self._session is not None and self._hosts:
+            cookie = response_cookie(
+                self._session, self._hosts, self._cluster or "", self._channel.cookies
+            )
+            headers = headers if cookie is None else [*headers, (b"set-cookie", cookie.encode())]
         self._listener.opened(headers)
 
     def message(self, data: bytes) -> None:
@@ -186,6 +203,7 @@ class Channel:
         resolve: makes the resolver, when one is first needed.
         tools: what the policies are made with.
         surroundings: what their wishes are carried out with.
+        cookies: how cookies of sessions are set.
     """
 
     def __init__(
@@ -194,7 +212,9 @@ class Channel:
         resolve: Callable[[Sink], Resolver],
         tools: Tools,
         surroundings: ChannelContext,
+        cookies: SessionRules = SessionRules(),  # noqa: B008 - frozen
     ) -> None:
+        self.cookies: Final = cookies
         self.authority: Final = authority
         self.rng: Final[random.Random] = tools.random
         self.rules: Final[PickRules] = tools.rules

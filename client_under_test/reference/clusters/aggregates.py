@@ -18,6 +18,7 @@ from client_under_test.reference.policies.configs import (
     ClusterResolverConfig,
     FailingConfig,
     Mechanism,
+    OverrideHostConfig,
     PickFirstConfig,
     PriorityChild,
     PriorityConfig,
@@ -300,6 +301,17 @@ def cluster_impl(
         drops=found.drops,
         child=child,
     )
+
+
+def cluster_impl_with_override_host(
+    aggregate: Aggregate | None, leaf: Leaf, found: LeafEndpoints, child: PolicyConfig
+) -> ClusterImplConfig:
+    """A55: xds_override_host is the child of xds_cluster_impl.
+
+    With A75 that is above the priorities (A75-SESSION-01).
+    """
+    below = OverrideHostConfig(statuses=leaf.override_host_status, child=child)
+    return cluster_impl(aggregate, leaf, found, below)
 
 
 def endpoints_of(

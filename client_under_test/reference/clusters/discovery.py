@@ -32,6 +32,8 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True):
     reported: bool = False
     metrics: tuple[str, ...] = ()
     max_requests: int = MAX_REQUESTS
+    override_host_status: frozenset[int] = frozenset()
+    """A55: the health statuses of endpoints that cookies may lead to."""
 
     @property
     def resource_name(self) -> str:

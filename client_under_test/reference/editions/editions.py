@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
-from client_under_test.reference import hash_policy
+from client_under_test.reference import hash_policy, session_affinity
 from client_under_test.reference.clusters import aggregates, discovery, weights
 from client_under_test.reference.policies.rules import (
     backend_metrics,
     failover,
+    override_host,
     ring,
     ring_config,
     ring_picks,
@@ -29,9 +30,11 @@ from client_under_test.reference.policies.rules.ring_config import RingConfigRul
 from client_under_test.reference.resolving import dependency_rules
 from client_under_test.reference.resolving.context import ResolverRules
 from client_under_test.reference.transport.backoff import BackoffRules
-from client_under_test.reference.xds import data_rules, policy_list_rules
+from client_under_test.reference.xds import data_rules, policy_list_rules, session_rules
 from client_under_test.reference.xds.data_rules import DataErrorRules
 from client_under_test.reference.xds.policy_list_rules import SupportedPolicyRules
+from client_under_test.reference.xds.rules import endpoint_is_used
+from client_under_test.reference.xds.session_rules import SessionConfigRules
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,12 +44,15 @@ class Rules(
     RingConfigRules,
     DataErrorRules,
     SupportedPolicyRules,
+    SessionConfigRules,
     BackoffRules,
 ):
     """One way of reading the specifications. The defaults are the seed texts as they are now.
 
     Those that xDS is read by as well have the same names there.
     """
+
+    endpoint_is_used: Callable[[int], bool] = endpoint_is_used
 
 
 def with_a42_2021(rules: Rules) -> Rules:
@@ -61,6 +67,39 @@ def with_a42_2021(rules: Rules) -> Rules:
 def with_a48(rules: Rules) -> Rules:
     """Let a Cluster request least_request, by its old field or its new field."""
     return replace(rules, supports=policy_list_rules.asked_by_a48)
+
+
+def with_a55(rules: Rules) -> Rules:
+    """Send requests with a cookie of a session to its host; set such a cookie in responses."""
+    return replace(
+        rules,
+        has_session_affinity=True,
+        endpoint_is_used=session_rules.usable_or_draining,
+        cluster_impl=aggregates.cluster_impl_with_override_host,
+    )
+
+
+def with_a60(rules: Rules) -> Rules:
+    """Add the name of the cluster to the cookie of a session."""
+    return replace(
+        rules,
+        cookie_content=session_affinity.host_and_cluster,
+        session_cluster=session_affinity.cluster_of_the_cookie,
+    )
+
+
+def with_a61_session(rules: Rules) -> Rules:
+    """List all addresses of an endpoint in the cookie of a session."""
+    return replace(rules, cookie_addresses=override_host.used_first)
+
+
+def with_a75_session(rules: Rules) -> Rules:
+    """Connect the host of a cookie in any priority, and keep its connection."""
+    return replace(
+        rules,
+        choose_host=override_host.choose_any_host,
+        keeps_connection=override_host.kept_for_sessions,
+    )
 
 
 def with_a58(rules: Rules) -> Rules:
@@ -197,9 +236,13 @@ AMENDMENTS: Final[Mapping[str, Callable[[Rules], Rules]]] = MappingProxyType(
 OTHERS: Final[Mapping[str, Callable[[Rules], Rules]]] = MappingProxyType(
     {
         "A48": with_a48,
+        "A55": with_a55,
         "A56-2022": with_a56_2022,
         "A58": with_a58,
+        "A60": with_a60,
         "A61-2023": with_a61_2023,
+        "A61-SESSION": with_a61_session,
+        "A75-SESSION": with_a75_session,
         "A88-XDS": with_a88,
     }
 )
@@ -212,6 +255,7 @@ _WHOLE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "2023": ("A53", "A56-2022", "A61-2023", "A62", "A64", "A74", "A75"),
         "data-errors": (*AMENDMENTS, "A88-XDS"),
         "least-request": (*AMENDMENTS, "A48"),
+        "session-affinity": (*AMENDMENTS, "A55", "A60", "A61-SESSION", "A75-SESSION"),
         "weighted-round-robin": (*AMENDMENTS, "A58"),
     }
 )

@@ -54,7 +54,7 @@ class ClusterPicker(msgspec.Struct, frozen=True):
             self.account, locality=result.locality, subchannel=result.subchannel
         )
         ends_with = rules.status_of_drop(None) if is_open else None
-        return Complete(result.subchannel, result.locality, result.connect, account, ends_with)
+        return msgspec.structs.replace(result, account=account, ends_with=ends_with)
 
 
 class ClusterImpl:

@@ -100,6 +100,13 @@ class ClusterImplConfig(PolicyConfig, frozen=True, kw_only=True):
     child: PolicyConfig
 
 
+class OverrideHostConfig(PolicyConfig, frozen=True, kw_only=True):
+    """xds_override_host_experimental (A55). `statuses`: override_host_status, as numbers."""
+
+    statuses: frozenset[int]
+    child: PolicyConfig
+
+
 class Mechanism(msgspec.Struct, frozen=True):
     """Where the endpoints of a leaf come from: EDS, or DNS if it has a `dns_name` "host:port"."""
 

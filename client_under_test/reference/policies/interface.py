@@ -189,13 +189,17 @@ class PickArgs(msgspec.Struct, frozen=True, kw_only=True):
     """One request, as pickers see it.
 
     `cluster` and `request_hash` were made by the config selector, once for the request; `metadata`
-    has lower-case names. `random` is where all chance comes from.
+    has lower-case names. `override_hosts` are the addresses of the request's cookie (A55), and
+    `has_session` says whether the filter for cookies processes it. `random` is where all chance
+    comes from.
     """
 
     path: str
     cluster: str = ""
     metadata: Metadata = ()
     request_hash: int | None = None
+    override_hosts: tuple[str, ...] = ()
+    has_session: bool = False
     random: random.Random
 
 
@@ -229,6 +233,9 @@ class Complete(msgspec.Struct, frozen=True):
     account: Account | None = None
     ends_with: Status | None = None
     """With which it ends as soon as it is sent: none of a right client does."""
+    hosts: tuple[str, ...] = ()
+    """A55: the addresses for the cookie, the used one first; none: no policy for cookies is
+    there."""
 
 
 class Queue(msgspec.Struct, frozen=True):

@@ -20,6 +20,7 @@ from client_under_test.reference.policies.configs import (
     ClusterResolverConfig,
     FailingConfig,
     LeastRequestConfig,
+    OverrideHostConfig,
     PickFirstConfig,
     PriorityConfig,
     RingHashConfig,
@@ -33,6 +34,7 @@ from client_under_test.reference.policies.family import PolicyMaker, Tools
 from client_under_test.reference.policies.interface import PolicyConfig
 from client_under_test.reference.policies.least_request import LeastRequest
 from client_under_test.reference.policies.ledger import Ledger
+from client_under_test.reference.policies.override_host import OverrideHost
 from client_under_test.reference.policies.pick_first import PickFirst
 from client_under_test.reference.policies.priority import Priority
 from client_under_test.reference.policies.ring_hash import RingHash
@@ -72,6 +74,7 @@ _MAKERS: Final[Mapping[type[PolicyConfig], PolicyMaker]] = {
     ClusterResolverConfig: ClusterResolver,
     FailingConfig: Failing,
     LeastRequestConfig: LeastRequest,
+    OverrideHostConfig: OverrideHost,
     PickFirstConfig: PickFirst,
     PriorityConfig: Priority,
     RingHashConfig: RingHash,

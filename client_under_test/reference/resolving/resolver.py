@@ -23,7 +23,11 @@ from client_under_test.reference.transport.dns import Result
 from client_under_test.reference.values import Endpoint, Status
 from client_under_test.reference.xds.client import Watch, XdsClient
 from client_under_test.reference.xds.resources.kinds import Kind
-from client_under_test.reference.xds.resources.values import Listener, RouteConfiguration
+from client_under_test.reference.xds.resources.values import (
+    Listener,
+    RouteConfiguration,
+    SessionFilter,
+)
 
 
 class Sink(Protocol):
@@ -119,7 +123,8 @@ class XdsResolver:
         self._trees = ClusterTrees(client, means, self._resolve_soon)
         self._source: Source | None = None
         self._route_watch: Watch | None = None
-        self._selector: tuple[RouteConfiguration, Selector] | None = None
+        self._session: SessionFilter | None = None
+        self._selector: tuple[RouteConfiguration, SessionFilter | None, Selector] | None = None
         self._listener_watch = client.watch(Kind.LISTENER, name, self._resolve_soon)
 
     def resolve_again(self) -> None:
@@ -178,12 +183,15 @@ class XdsResolver:
         if self._in_force.keys() - clusters.keys():
             looked = self._trees.look_at(clusters)
         self._in_force = clusters
-        if self._selector is None or self._selector[0] is not routes:
+        before, session = self._selector, self._session
+        if before is None or before[0] is not routes or before[1] != session:
             rng = self._means.rng
             channel_id = rules.channel_id_for_new_routes(self._channel_id, rng)
-            selector = RouteSelector(host, channel_id=channel_id, rng=rng, rules=rules)
-            self._selector = routes, selector
-        self._sink.resolved(self._selector[1], _update(looked))
+            selector = RouteSelector(
+                host, session=session, channel_id=channel_id, rng=rng, rules=rules
+            )
+            before = self._selector = routes, session, selector
+        self._sink.resolved(before[2], _update(looked))
 
     def _routes(self) -> RouteConfiguration | Status | None:
         """Return the routes as they are known; None: not received yet."""
@@ -194,6 +202,7 @@ class XdsResolver:
             assert listener is None or isinstance(listener, Status)
             return listener
         self._source = rules.routes_of_listener(listener.routes, self._source)
+        self._session = listener.session
         if isinstance(self._source, RouteConfiguration):
             self._watch_routes(None)
             return self._source

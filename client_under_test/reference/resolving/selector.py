@@ -15,12 +15,14 @@ from client_under_test.reference.hash_policy import (
     HashPolicyRules,
     request_hash,
 )
+from client_under_test.reference.session_affinity import Session, SessionRules, session_of
 from client_under_test.reference.values import Metadata, Status
 from client_under_test.reference.xds.resources.values import (
     HeaderMatcher,
     Route,
     RouteConfiguration,
     RouteMatch,
+    SessionFilter,
     VirtualHost,
     WeightedCluster,
 )
@@ -29,10 +31,11 @@ _MILLION: Final = 1_000_000
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """Where a request goes, and with which hash."""
+    """Where a request goes, with which hash, and in which session if it has one (A55)."""
 
     cluster: str
     request_hash: int | None = None
+    session: Session | None = None
 
 
 class NotNow(msgspec.Struct, frozen=True):
@@ -188,8 +191,11 @@ def _is_within(value: str, start: int, end: int) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RouteRules(HashPolicyRules):
-    """How a request's route is found, its cluster drawn (A28) and its hash made (A42)."""
+class RouteRules(HashPolicyRules, SessionRules):
+    """How a request's route is found, its cluster drawn (A28) and its hash made (A42).
+
+    Then its session is read from its cookies (A55).
+    """
 
     choose_cluster: Callable[[Sequence[WeightedCluster], random.Random], str] = choose_cluster
     domain_rank: Callable[[str, str], tuple[int, int] | None] = domain_rank
@@ -233,8 +239,16 @@ class RouteSelector:
     """By the routes of a virtual host."""
 
     def __init__(
-        self, host: VirtualHost, *, channel_id: int, rng: random.Random, rules: RouteRules
+        self,
+        host: VirtualHost,
+        *,
+        session: SessionFilter | None = None,
+        channel_id: int,
+        rng: random.Random,
+        rules: RouteRules,
     ) -> None:
+        self._host = host
+        self._session = session
         self._routes = rules.routes_in_order(host.routes)
         self._policies = [route.hash_policies for route in self._routes]
         self._channel_id = channel_id
@@ -245,14 +259,30 @@ class RouteSelector:
         """Choose the first route that matches, and hash by its policies (A42-HASH-01)."""
         for number, route in enumerate(self._routes):
             if matches(route.match, path, metadata, self._rng, self._rules):
-                return self._follow(number, route, metadata)
+                return self._follow(number, route, path, metadata)
         return self._rules.status_without_route(path)
 
-    def _follow(self, number: int, route: Route, metadata: Metadata) -> Choice:
+    def _session_of(
+        self, route: Route, cluster: str, path: str, metadata: Metadata
+    ) -> Session | None:
+        """Return the session of a request whose cluster was drawn (A55)."""
+        if self._session is None:
+            return None
+        weighted = [each.sessions for each in route.clusters if each.name == cluster]
+        overrides = (*weighted, route.sessions, self._host.sessions)
+        cookie = self._rules.session_override(overrides, self._session.name, self._session.cookie)
+        return session_of(cookie, path, metadata, self._rules)
+
+    def _follow(self, number: int, route: Route, path: str, metadata: Metadata) -> Choice:
         if not route.clusters:
             return Status.unavailable("the matching route has no cluster")
+        cluster = self._rules.choose_cluster(route.clusters, self._rng)
+        session = self._session_of(route, cluster, path, metadata)
+        if session is not None:
+            names = [each.name for each in route.clusters]
+            cluster = self._rules.session_cluster(session.sent, names, cluster)
         return Selection(
-            self._rules.choose_cluster(route.clusters, self._rng),
+            cluster,
             request_hash(
                 self._rules.over_clusters(
                     self._rules.route_policies(self._policies, number), len(route.clusters)
@@ -262,4 +292,5 @@ class RouteSelector:
                 random=self._rng,
                 rules=self._rules,
             ),
+            session,
         )

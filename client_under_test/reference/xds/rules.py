@@ -28,6 +28,7 @@ from client_under_test.reference.xds.data_rules import DataErrorRules
 from client_under_test.reference.xds.load_rules import LoadStreamRules
 from client_under_test.reference.xds.policy_list_rules import PolicyListRules
 from client_under_test.reference.xds.route_rules import RouteReadingRules
+from client_under_test.reference.xds.session_rules import SessionConfigRules
 
 _POLICIES: Final = {
     cluster_pb2.Cluster.ROUND_ROBIN: "ROUND_ROBIN",
@@ -290,6 +291,7 @@ class XdsRules(
     DataErrorRules,
     LoadStreamRules,
     RouteReadingRules,
+    SessionConfigRules,
 ):
     """One way of reading xDS."""
 

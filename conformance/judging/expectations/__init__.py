@@ -60,6 +60,12 @@ from conformance.judging.expectations.picks import Connects, ErrorNamesFirst, Er
 from conformance.judging.expectations.policy_updates import ConfigReceived
 from conformance.judging.expectations.ring_mapping import MatchesRing
 from conformance.judging.expectations.routing import RoutedTo
+from conformance.judging.expectations.session_affinity import (
+    CookieForm,
+    ServedInOrder,
+    SetsCookies,
+    SetsNoCookie,
+)
 from conformance.judging.expectations.soak import FailuresExplained, OnlyListedServe
 from conformance.judging.expectations.states import EndsInState, NeverInState
 from conformance.judging.expectations.subscriptions import (
@@ -138,6 +144,10 @@ Expectation = (
     | LoadStreamsKept
     | ReportIntervals
     | RoutedTo
+    | CookieForm
+    | ServedInOrder
+    | SetsCookies
+    | SetsNoCookie
 )
 
 
@@ -164,6 +174,7 @@ __all__ = [
     "ChannelsDiffer",
     "ConfigReceived",
     "Connects",
+    "CookieForm",
     "DistinctAttempts",
     "DropProportions",
     "DropRate",
@@ -214,6 +225,9 @@ __all__ = [
     "Resolves",
     "RoutedTo",
     "SendsNewestNonce",
+    "ServedInOrder",
+    "SetsCookies",
+    "SetsNoCookie",
     "SeveralEndpoints",
     "StaysSubscribed",
     "SubscribesBesidesClusters",

@@ -341,7 +341,7 @@ async def registrars(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tupl
 def test_who_states_a_custom_policy_is_examined_for_it(
     registrars: dict[str, tuple[Finding, ...]], name: str
 ) -> None:
-    assert len(registrars[name]) == 26
+    assert len(registrars[name]) == 27
     found = wrong(registrars[name])
     assert list(found) == (["custom-policy"] if SEES[name] else [])
     assert found.get("custom-policy", "").startswith(SEES[name])
@@ -359,10 +359,11 @@ def test_the_next_step_is_told_last(findings: dict[str, tuple[Finding, ...]]) ->
     del findings
     *_, waiting, undeclared, summary = LINES["crasher"]
     assert undeclared == (
-        "skipped  custom-policy, own-bootstrap: client.toml does not declare their capabilities"
+        "skipped  response-headers, custom-policy, own-bootstrap: client.toml does not declare "
+        "their capabilities"
     )
     assert waiting.startswith("later    metadata, unknown-method, statuses, ")
-    counts = "4 of 27 rules ok, 4 wrong, 17 to check, 2 not declared"
+    counts = "4 of 28 rules ok, 4 wrong, 17 to check, 3 not declared"
     assert summary == f"crasher: {counts}; next: not-a-request"
 
 

@@ -71,6 +71,7 @@ FEATURES = {
     "Pick First": {"python": "1.58.0", "java": "1.58.1", "go": "1.56.0"},
     "Dualstack Backend Support": {"python": "1.66.1", "go": "1.71.0", "node": "1.12.0"},
     "Aggregate Cluster Behavior Fixes": {"python": "1.61.0"},
+    "Stateful Session Affinity": {"python": "1.61.0"},
 }
 """Its rows that matter here: from which release on a client has the feature."""
 

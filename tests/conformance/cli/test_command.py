@@ -429,7 +429,7 @@ def test_a_new_client_is_for_the_doctor(tmp_path: Path, monkeypatch: pytest.Monk
     assert "there is no program" in ended.output
     assert "see: README.md, The first program\n" in ended.output
     assert ended.output.endswith(
-        "0 of 27 rules ok, 1 wrong, 24 to check, 2 not declared; next: hello\n"
+        "0 of 28 rules ok, 1 wrong, 24 to check, 3 not declared; next: hello\n"
     )
 
 

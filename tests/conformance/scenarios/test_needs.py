@@ -20,6 +20,7 @@ USES = {
     "channels": {"open", "open_elsewhere"},
     "custom_policy": {"CustomCluster", "custom"},
     "kept_open": {"KEPT_OPEN", "Streams"},
+    "response_headers": {"SetsCookies", "collect"},
     "wait_for_ready": {"wait_for_ready"},
     "watch": {"watch"},
 }

@@ -9,6 +9,7 @@ from client_under_test.reference.policies.rules.backend_metrics import BackendMe
 from client_under_test.reference.policies.rules.failover import PriorityRules
 from client_under_test.reference.policies.rules.least_request import LeastRequestRules
 from client_under_test.reference.policies.rules.localities import LocalityRules
+from client_under_test.reference.policies.rules.override_host import OverrideHostRules
 from client_under_test.reference.policies.rules.ring_picks import PickRules
 from client_under_test.reference.policies.rules.ring_states import RingStateRules
 from client_under_test.reference.policies.rules.round_robin import RoundRobinRules
@@ -26,6 +27,7 @@ class PolicyRules(
     RingStateRules,
     RoundRobinRules,
     LeastRequestRules,
+    OverrideHostRules,
     WeightedRoundRobinRules,
     PriorityRules,
     SwitchRules,

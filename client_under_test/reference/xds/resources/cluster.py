@@ -51,6 +51,8 @@ def read_cluster(message: Any, rules: XdsRules) -> Leaf | Aggregate:
     read = Aggregate if "clusters" in found else Leaf
     if read is Leaf:
         found["metrics"] = tuple(message.lrs_report_endpoint_metrics)
+        if rules.has_session_affinity:
+            found["override_host_status"] = rules.override_host_status(_override_status(message))
     return read(
         name=message.name,
         policy=policy or RoundRobinConfig(),
@@ -172,6 +174,13 @@ def _children(message: Any, rules: XdsRules, findings: Findings) -> tuple[str, .
 
 
 # The rest.
+
+
+def _override_status(message: Any) -> tuple[int, ...] | None:
+    """Return the statuses of override_host_status (A55); None: it is unset."""
+    if not message.common_lb_config.HasField("override_host_status"):
+        return None
+    return tuple(message.common_lb_config.override_host_status.statuses)
 
 
 def _check_outlier_detection(message: Any, rules: XdsRules, findings: Findings) -> None:

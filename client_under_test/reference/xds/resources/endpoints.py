@@ -112,6 +112,7 @@ def _endpoint(message: Any, addresses: set[str], rules: XdsRules, findings: Find
         addresses=tuple(found),
         weight=1 if weight is None else weight,
         hash_key=_hash_key(message.metadata),
+        health=message.health_status if rules.has_session_affinity else 0,
     )
 
 

@@ -13,7 +13,12 @@ from google.protobuf.message import DecodeError
 from client_under_test.reference.xds.resources.findings import Findings
 from client_under_test.reference.xds.resources.kinds import PREFIX
 from client_under_test.reference.xds.resources.route import read_routes
-from client_under_test.reference.xds.resources.values import Listener, RouteConfiguration
+from client_under_test.reference.xds.resources.session import SESSION_URL, read_session_filter
+from client_under_test.reference.xds.resources.values import (
+    Listener,
+    RouteConfiguration,
+    SessionFilter,
+)
 from client_under_test.reference.xds.rules import XdsRules
 
 _MANAGER: Final = manager_pb2.HttpConnectionManager
@@ -29,25 +34,29 @@ def read_listener(message: Any, rules: XdsRules) -> Listener:
     """
     findings = Findings()
     with findings.at("api_listener.api_listener"):
-        routes = _routes(message.api_listener.api_listener, rules, findings)
+        listener = _listener(message.api_listener.api_listener, rules, findings)
     findings.check()
-    return Listener(routes)
+    return listener
 
 
-def _routes(packed: Any, rules: XdsRules, findings: Findings) -> str | RouteConfiguration:
+def _listener(packed: Any, rules: XdsRules, findings: Findings) -> Listener:
     if packed.type_url != _MANAGER_URL:
         findings.add(f"{packed.type_url or 'nothing'} instead of an HttpConnectionManager")
-        return ""
+        return Listener("")
     try:
         manager = _MANAGER.FromString(packed.value)
     except DecodeError:
         findings.add("is no HttpConnectionManager")
-        return ""
-    _check_filters(manager.http_filters, findings)
+        return Listener("")
+    session = _read_filters(manager.http_filters, rules, findings)
     if manager.xff_num_trusted_hops:
         findings.add("must be zero", "xff_num_trusted_hops")  # A41
     if manager.original_ip_detection_extensions:
         findings.add("must be empty", "original_ip_detection_extensions")
+    return Listener(_routes(manager, rules, findings), session)
+
+
+def _routes(manager: Any, rules: XdsRules, findings: Findings) -> str | RouteConfiguration:
     match manager.WhichOneof("route_specifier"):
         case "rds":
             return _rds(manager.rds, findings)
@@ -67,8 +76,13 @@ def _rds(rds: Any, findings: Findings) -> str:
     return str(rds.route_config_name)
 
 
-def _check_filters(filters: Any, findings: Findings) -> None:
-    """A39: filters have names, are known unless optional, and end with the router."""
+def _read_filters(filters: Any, rules: XdsRules, findings: Findings) -> SessionFilter | None:
+    """A39: filters have names, are known unless optional, and end with the router.
+
+    Returns:
+        The StatefulSession filter (A55), if there is one.
+    """
+    session: SessionFilter | None = None
     seen: set[str] = set()
     known: list[str] = []
     for number, each in enumerate(filters):
@@ -82,6 +96,9 @@ def _check_filters(filters: Any, findings: Findings) -> None:
             if type_url == _ROUTER_URL:
                 known.append(type_url)
                 _check_router(each.typed_config.value, findings)
+            elif type_url == SESSION_URL and rules.has_session_affinity:
+                cookie = read_session_filter(each.typed_config.value, rules, findings)
+                session = session or SessionFilter(each.name, cookie)
             elif not each.is_optional:
                 findings.add(f"{type_url or 'nothing'} is not supported", "typed_config")
     if not filters:
@@ -90,6 +107,7 @@ def _check_filters(filters: Any, findings: Findings) -> None:
         findings.add("the last one must be the router", "http_filters")
     elif len(known) > 1:
         findings.add("the router must be the last one", "http_filters")
+    return session
 
 
 def _check_router(value: bytes, findings: Findings) -> None:

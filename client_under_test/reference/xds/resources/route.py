@@ -9,6 +9,7 @@ import re2
 
 from client_under_test.reference.hash_policy import BadHashPolicy, HashPolicy
 from client_under_test.reference.xds.resources.findings import Findings
+from client_under_test.reference.xds.resources.session import read_overrides
 from client_under_test.reference.xds.resources.values import (
     HeaderMatcher,
     Route,
@@ -53,7 +54,8 @@ def read_routes(message: Any, rules: XdsRules, findings: Findings) -> RouteConfi
                     route = _route(each, rules, findings)
                     if route is not None:
                         routes.append(route)
-            hosts.append(VirtualHost(tuple(host.domains), tuple(routes)))
+            sessions = read_overrides(host.typed_per_filter_config, rules, findings)
+            hosts.append(VirtualHost(tuple(host.domains), tuple(routes), sessions))
     return RouteConfiguration(tuple(hosts))
 
 
@@ -81,7 +83,8 @@ def _route(message: Any, rules: XdsRules, findings: Findings) -> Route | None:
             policies = _hash_policies(message.route.hash_policy, rules, findings)
         if clusters is None:
             return None
-    return Route(match=match, clusters=clusters, hash_policies=policies)
+    sessions = read_overrides(message.typed_per_filter_config, rules, findings)
+    return Route(match=match, clusters=clusters, hash_policies=policies, sessions=sessions)
 
 
 def _hash_policies(
@@ -120,7 +123,8 @@ def _weighted(message: Any, rules: XdsRules, findings: Findings) -> tuple[Weight
         if not each.name:
             findings.add("must not be empty", f"weighted_clusters.clusters[{number}].name")
         if rules.weight_is_used(each.weight.value):
-            clusters.append(WeightedCluster(each.name, each.weight.value))
+            sessions = read_overrides(each.typed_per_filter_config, rules, findings)
+            clusters.append(WeightedCluster(each.name, each.weight.value, sessions))
     total = sum(cluster.weight for cluster in clusters)
     if not 0 < total <= _UINT32:
         findings.add(f"weights add up to {total}", "weighted_clusters.clusters")

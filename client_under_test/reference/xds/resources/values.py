@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from client_under_test.reference.clusters.aggregates import LeafEndpoints
 from client_under_test.reference.clusters.discovery import Aggregate, Leaf
 from client_under_test.reference.hash_policy import HashPolicy
+from client_under_test.reference.session_affinity import Override
 
 
 class HeaderMatcher(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,10 +39,11 @@ class RouteMatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WeightedCluster(msgspec.Struct, frozen=True):
-    """One of the clusters of a route."""
+    """One of the clusters of a route. `sessions`: overrides of filters, by name (A55)."""
 
     name: str
     weight: int
+    sessions: Mapping[str, Override] = {}
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +52,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     match: RouteMatch
     clusters: tuple[WeightedCluster, ...]
     hash_policies: tuple[HashPolicy, ...] = ()
+    sessions: Mapping[str, Override] = {}
 
 
 class VirtualHost(msgspec.Struct, frozen=True):
@@ -55,6 +60,14 @@ class VirtualHost(msgspec.Struct, frozen=True):
 
     domains: tuple[str, ...]
     routes: tuple[Route, ...]
+    sessions: Mapping[str, Override] = {}
+
+
+class SessionFilter(msgspec.Struct, frozen=True):
+    """A StatefulSession filter of a Listener: its name, and its cookie unless it is disabled."""
+
+    name: str
+    cookie: Override
 
 
 class RouteConfiguration(msgspec.Struct, frozen=True):
@@ -64,9 +77,10 @@ class RouteConfiguration(msgspec.Struct, frozen=True):
 
 
 class Listener(msgspec.Struct, frozen=True):
-    """The LDS resource: the name of a RouteConfiguration, or one inline."""
+    """The LDS resource: the name of a RouteConfiguration, or one inline; and its session filter."""
 
     routes: str | RouteConfiguration
+    session: SessionFilter | None = None
 
 
 Resource = Listener | RouteConfiguration | Leaf | Aggregate | LeafEndpoints

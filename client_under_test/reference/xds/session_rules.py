@@ -1,0 +1,64 @@
+"""How the config of session affinity is read and validated (A55)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+COOKIE_STATE: Final = (
+    "type.googleapis.com/envoy.extensions.http.stateful_session.cookie.v3.CookieBasedSessionState"
+)
+
+_UNKNOWN, _HEALTHY, _DRAINING = 0, 1, 3
+_LONGEST: Final = 315_576_000_000
+_NANOS: Final = 1_000_000_000
+
+
+def cookies_alone(type_url: str) -> bool:
+    """Return whether a session state is supported: CookieBasedSessionState only (A55-CONF-01)."""
+    return type_url == COOKIE_STATE
+
+
+def has_a_name(name: str) -> bool:
+    """Return whether the name of a cookie is valid (A55-CONF-02)."""
+    return bool(name)
+
+
+def is_not_negative(seconds: int, nanoseconds: int) -> bool:
+    """Return whether a ttl is valid (A55-CONF-03, A55-CONF-04)."""
+    return 0 <= seconds <= _LONGEST and 0 <= nanoseconds < _NANOS
+
+
+def known_statuses(written: Sequence[int] | None) -> frozenset[int]:
+    """Return the statuses that count, of override_host_status; None: it is unset.
+
+    Clauses: A55-HOST-03, A55-HOST-04, A55-HOST-05.
+    """
+    if written is None:
+        return frozenset({_UNKNOWN, _HEALTHY})
+    return frozenset(written) & {_UNKNOWN, _HEALTHY, _DRAINING}
+
+
+def usable_or_draining(health: int) -> bool:
+    """Return whether an endpoint is listed: A55 adds those that are DRAINING.
+
+    Clauses: A27-HEALTH-01, A55-HOST-02.
+    """
+    return health in {_UNKNOWN, _HEALTHY, _DRAINING}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionConfigRules:
+    """How the config of session affinity is read."""
+
+    has_session_affinity: bool = False
+    """A55: the client knows the filter StatefulSession."""
+    session_state_is_accepted: Callable[[str], bool] = cookies_alone
+    """Takes the type of the session_state."""
+    cookie_name_is_accepted: Callable[[str], bool] = has_a_name
+    cookie_ttl_is_accepted: Callable[[int, int], bool] = is_not_negative
+    """Takes seconds and nanoseconds."""
+    checks_session_overrides: bool = True
+    """A55-CONF-08: whether the cookies of overrides must be valid."""
+    override_host_status: Callable[[Sequence[int] | None], frozenset[int]] = known_statuses

@@ -1,0 +1,1 @@
+"""Mutants of the clauses in the catalogue's folder priority."""

@@ -1,0 +1,99 @@
+"""Mutants of the clauses in session_clusters.toml."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from client_under_test.reference.editions.mutants import Mutant
+from client_under_test.reference.session_affinity import (
+    Host,
+    cluster_as_drawn,
+    host_alone,
+    host_and_cluster,
+    must_be_set,
+)
+
+EDITION: Final = "session-affinity"
+
+
+def in_form(form: str) -> Mapping[str, Callable[..., Any]]:
+    """Return the rules of a client that writes the name of the cluster in another form."""
+    before, after = form.split("{}")
+
+    def write(addresses: Sequence[str], cluster: str) -> str:
+        return host_and_cluster(addresses, form.format(cluster))
+
+    def choose(sent: Host | None, clusters: Sequence[str], drawn: str) -> str:
+        named = "" if sent is None else sent.cluster.removeprefix(before).removesuffix(after)
+        return named if named in clusters else drawn
+
+    return {"cookie_content": write, "session_cluster": choose}
+
+
+without_cluster = Mutant(
+    clause="A60-CLUSTER-01",
+    broken="the cookie has no cluster",
+    rules={"cookie_content": host_alone},
+    edition=EDITION,
+)
+
+
+first_cluster = Mutant(
+    clause="A60-CLUSTER-01",
+    broken="the cookie names the first cluster, whichever served",
+    rules={"cookie_content": lambda addresses, _cluster: host_and_cluster(addresses, "one")},
+    edition=EDITION,
+)
+
+
+quoted = Mutant(
+    clause="A60-CLUSTER-02",
+    broken="the name of the cluster is in double quotes",
+    rules=in_form('"{}"'),
+    reports="quoted",
+    edition=EDITION,
+)
+
+
+prefixed = Mutant(
+    clause="A60-CLUSTER-02",
+    broken="the name of the cluster has a prefix",
+    rules=in_form("cluster:{}"),
+    reports="prefixed",
+    edition=EDITION,
+)
+
+
+drawn_anyway = Mutant(
+    clause="A60-CLUSTER-03",
+    broken="the cluster is drawn by weight, whatever the cookie says",
+    rules={"session_cluster": cluster_as_drawn},
+    edition=EDITION,
+)
+
+
+set_in_the_second = Mutant(
+    clause="A60-CLUSTER-04",
+    broken="responses from the second cluster always set a cookie",
+    rules={
+        "cookie_must_be_set": lambda sent, used: must_be_set(sent, used) or used.cluster == "two"
+    },
+    edition=EDITION,
+)
+
+
+any_cluster = Mutant(
+    clause="A60-CLUSTER-05",
+    broken="the cluster of a cookie is used even if the route does not have it",
+    rules={"session_cluster": lambda sent, _clusters, drawn: sent.cluster if sent else drawn},
+    edition=EDITION,
+)
+
+
+drawn_without_host = Mutant(
+    clause="A60-CLUSTER-06",
+    broken="the cluster of a cookie is drawn in spite of it",
+    rules={"session_cluster": lambda _sent, _clusters, drawn: drawn},
+    edition=EDITION,
+)
