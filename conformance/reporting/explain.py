@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Final
 
 from client_under_test.manifests.clients import BUILT_IN
 from conformance.judging.declaration import Declaration
 from conformance.reporting import baseline
 from conformance.reporting.failure_texts import wording_lines
-from conformance.spec.catalogue import FOLDER, Catalogue, Clause, Edition, load
-from regular_files import read_text
+from conformance.reporting.places import function_of, mutants_of, row_of, rules_of, shown
+from conformance.spec.catalogue import Catalogue, Clause, Edition, load
 
 TERMS: Final = {
     "anchored ring": "a ring whose lightest endpoint stays, so that its size follows from that "
@@ -42,7 +41,7 @@ BEFORE_NOUNS: Final = "the|two|three|both|all|old|EDS|its|their|as|with|without|
 
 PATTERNS: Final = {
     "anchored ring": "anchored",
-    "held": "held(?! back)",
+    "held": "held(?! back| to)",
     "leaf": f"leaf|(?:{BEFORE_NOUNS}) leaves",
 }
 """How a term appears in a description, if not as itself or its plural."""
@@ -83,17 +82,21 @@ def explain_clause(clause: Clause, declared: Mapping[str, Declaration]) -> str:
     lines += [f"  text      {link}" for link in _links(clause)]
     lines += [f'  choice    "{choice}", which client.toml can declare' for choice in clause.choices]
     if clause.grpc_only:
-        lines.append(f"  Envoy     not judged by this: {clause.grpc_only}")
+        lines.append(f"  Envoy     skipped: {clause.grpc_only}")
     if clause.unobservable:
         lines.append(f"  not observable: {clause.unobservable}")
     deciders = deciding(clause.id, declared)
-    places = {name: function_of(name) for name in deciders}
-    lines += [f"  scenario  {name}" + (f" ({at})" if at else "") for name, at in places.items()]
+    row, places = row_of(clause.id), {name: function_of(name) for name in deciders}
+    own = PurePath(row).with_suffix("").relative_to("conformance/spec/catalogue")
+    lines += [
+        f"  scenario  {name}" + (f" ({place})" if place else "")
+        for name, place in sorted(places.items(), key=lambda each: str(own) not in each[1])
+    ]
     if clause.awaits:
         lines.append(f"  no scenario yet: it needs {clause.awaits}")
-    lines.append(f"  source    {row_of(clause.id)}")
-    if deciders:
-        lines += [f"  mutants   {file}" for file in _mutants_of(clause.id)]
+    lines.append(f"  row       {row}")
+    lines += [f"  reference {rule}" for rule in rules_of(clause.id)]
+    lines += [f"  mutant    {mutant}" for mutant in mutants_of(clause.id)]
     lines += [f"  fails     {client}" for client in known_to_fail(clause.id)]
     return "\n".join(lines)
 
@@ -108,7 +111,7 @@ def known_to_fail(clause: str) -> tuple[str, ...]:
         if entry.clause == clause:
             versions = f" {entry.versions}" if entry.versions else ""
             found.append(
-                f"{path.parent.relative_to(BUILT_IN)}{versions}: {entry.seen} ({_shown(path)})"
+                f"{path.parent.relative_to(BUILT_IN)}{versions}: {entry.seen} ({shown(path)})"
             )
     return tuple(dict.fromkeys(found))
 
@@ -126,16 +129,11 @@ def _built_in_baselines() -> tuple[tuple[Path, baseline.Entry], ...]:
 def _links(clause: Clause) -> tuple[str, ...]:
     """Return the addresses of the texts that word a clause."""
     editions = load().editions
-    return tuple(dict.fromkeys(filter(None, map(editions.link, clause.editions))))
-
-
-def _mutants_of(clause: str) -> tuple[str, ...]:
-    """Return the file of a clause's mutants, if there is one; it is named as the clause's file."""
-    row = Path(__file__).parents[2] / row_of(clause).rpartition(":")[0]
-    if not row.is_relative_to(FOLDER):
-        return ()
-    file = (MUTANTS / row.relative_to(FOLDER)).with_suffix(".py")
-    return (_shown(file),) if file.is_file() else ()
+    several = len(clause.editions) > 1
+    found = ((edition, editions.link(edition)) for edition in clause.editions)
+    return tuple(
+        dict.fromkeys(f"{edition}: {link}" if several else link for edition, link in found if link)
+    )
 
 
 def explain_scenario(name: str, declared: Mapping[str, Declaration], known: Catalogue) -> str:
@@ -150,39 +148,8 @@ def explain_scenario(name: str, declared: Mapping[str, Declaration], known: Cata
     lines += [f"  needs     capability {need}" for need in scenario.needs]
     lines += [f"  knob      {knob} = {value}" for knob, value in scenario.knobs.items()]
     if place := function_of(name):
-        lines.append(f"  source    {place}")
+        lines.append(f"  function  {place}")
     return "\n".join(lines)
-
-
-def row_of(clause: str) -> str:
-    """Return the file and line of a clause's row."""
-    for path in sorted(FOLDER.rglob("*.toml")):
-        for number, line in enumerate(read_text(path).splitlines(), 1):
-            if line.strip() == f"[{clause}]":
-                return f"{_shown(path)}:{number}"
-    return _shown(FOLDER)
-
-
-def function_of(scenario: str) -> str:
-    """Return the file and line of a scenario's function; empty if it is none of this suite."""
-    module, _, rest = scenario.partition(".")
-    function = f"test_{rest.partition('[')[0]}"
-    for path in sorted(SCENARIOS.rglob(f"{module}.py")):
-        for node in ast.parse(read_text(path)).body:
-            if not isinstance(node, ast.AsyncFunctionDef | ast.FunctionDef):
-                continue
-            if node.name == function:
-                return f"{_shown(path)}:{node.lineno}"
-    return ""
-
-
-SCENARIOS = Path(__file__).parents[1] / "scenarios"
-MUTANTS = Path(__file__).parents[1] / "mutation" / "mutants"
-
-
-def _shown(path: Path) -> str:
-    """Return a path as it is in the repository, or in the installed package."""
-    return str(path.relative_to(Path(__file__).parents[2]))
 
 
 def explain_edition(edition: str, known: Catalogue, program: str) -> str:

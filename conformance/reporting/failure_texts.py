@@ -335,7 +335,7 @@ def labelled_wordings(
     shown = _editions_shown(clause, result)
     for edition in shown:
         of = f"edition {edition}: " if len(shown) > 1 else ""
-        yield _label(clause), f"{of}{clause.wordings[edition]}"
+        yield _label(clause, edition), f"{of}{clause.wordings[edition]}"
 
 
 def _editions_shown(clause: Clause, result: ClauseResult | None) -> tuple[str, ...]:
@@ -345,9 +345,10 @@ def _editions_shown(clause: Clause, result: ClauseResult | None) -> tuple[str, .
     return tuple(edition for edition in clause.editions if edition != ENVOY)
 
 
-def _label(clause: Clause) -> str:
+def _label(clause: Clause, edition: str) -> str:
     """Return the label of a wording: a text that leaves a choice requires nothing."""
-    return "says" if clause.strength.is_open else "requires"
+    requires_nothing = clause.strength.is_open or edition in {ENVOY, *clause.open_in}
+    return "says" if requires_nothing else "requires"
 
 
 def _place(clause: Clause) -> str:
@@ -405,7 +406,7 @@ def decision_lines(decisions: Iterable[Decision], catalogue: Catalogue) -> Itera
         yield _heading(clause, decision.verdict, decision.reason)
         edition = decision.edition or clause.editions[0]
         yield _place(clause)
-        yield f"  {_label(clause):8}  edition {edition}: {clause.worded(edition)}"
+        yield f"  {_label(clause, edition):8}  edition {edition}: {clause.worded(edition)}"
         yield from _found(decision)
         if decision.oracle:
             yield f"    computed  from {decision.oracle}"

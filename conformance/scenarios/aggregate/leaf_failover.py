@@ -139,6 +139,28 @@ async def test_update_of_the_next_leaf(world: World, locality: str) -> None:
         await world.check("A37-FAILOVER-13", calls, expected)
 
 
+@scenario("A37-FAILOVER-13", seconds=1.7)
+async def test_updates_of_a_leaf_that_served(world: World) -> None:
+    """The client applies each update of a later leaf that was in use before."""
+    planted = await deploy(world, {"m": "z b"})
+    (first,) = planted.members["z"]
+    await in_use(world, planted.served, "m")
+    for failed in (await fail(first), []):
+        if not failed:
+            await serve_again(world, [first])
+        expected = at_the_first(planted.served, "m", failed)
+        make_calls, why = partial(calls_to, world, "m"), "the first leaf failed or serves again"
+        await world.rounds.require(expected, make_calls, why=why)
+    changed = planted.served
+    for address in await world.addresses(2):
+        update = with_endpoints(address, locality="locality-0")
+        changed = with_clusters_changed(changed, update, "b")
+        await world.serve(changed)
+    expected = at_the_first(changed, "m", await fail(first))
+    calls = await world.eventually(expected, partial(calls_to, world, "m"))
+    await world.check("A37-FAILOVER-13", calls, expected)
+
+
 @scenario("A37-FAILOVER-14", seconds=0.5)
 @pytest.mark.parametrize("locality", UPDATES.values(), ids=UPDATES)
 async def test_update_of_the_failed_leaf(world: World, locality: str) -> None:
@@ -159,9 +181,12 @@ async def test_update_of_the_failed_leaf(world: World, locality: str) -> None:
         await world.check("A37-FAILOVER-14", calls, expected)
 
 
-async def given_up(world: World, planted: Deployment, leaf: str, behind: str) -> Elapsed:
+async def given_up(
+    world: World, planted: Deployment, leaf: str, behind: str, *, since: float = 0.0
+) -> Elapsed:
     """Return the time from the first attempt at a leaf to the first at the leaf behind it."""
-    began = await world.attempts.require_one(*planted.members[leaf], why="requests came")
+    members = planted.members[leaf]
+    began = await world.attempts.require_one(*members, why="requests came", since=since)
     ended = await world.attempts.require_one(
         *planted.members[behind], why="the leaf before it stalls", within=timing.AFTER_TWO_FAILOVERS
     )
@@ -174,11 +199,16 @@ async def given_up(world: World, planted: Deployment, leaf: str, behind: str) ->
 async def test_stalled_leaf(world: World) -> None:
     """If a leaf stays CONNECTING, the client moves to the next when the failover timer fires.
 
-    It is the first leaf of one tree, and the second of another, where the first leaf fails.
+    It is the first leaf of one tree, the second of another, where the first leaf fails, and in a
+    third tree a leaf that has served.
     """
     modes: dict[str, list[Mode]] = {"z": [Stall()], "y": [Close()], "x": [Stall()]}
-    planted = await deploy(world, {"m": "z b"}, {"n": "y x a"}, modes=modes)
-    await world.serve(planted.served)
+    planted = await deploy(world, {"m": "z b"}, {"n": "y x a"}, {"o": "w c"}, modes=modes)
+    await in_use(world, planted.served, "o")
+    (lost,) = planted.members["w"]
+    await lost.set_mode(Stall())
+    before = world.now
+    await lost.kill()
     waiting = [
         await world.start([{CLUSTER_HEADER: root}] * 5, deadline=timing.AFTER_FAILOVER)
         for root in "mn"
@@ -188,6 +218,11 @@ async def test_stalled_leaf(world: World) -> None:
         await world.check("A37-FAILOVER-03", took, lasting(1))
         served = AllServedBy(planted.of(behind))
         await world.check("A37-FAILOVER-03", await calls.over(), served)
+    took = await given_up(world, planted, "w", "c", since=before)
+    await world.check("A37-FAILOVER-03", took, lasting(1))
+    served = AllServedBy(planted.of("c"))
+    there = await world.eventually(served, partial(calls_to, world, "o"))
+    await world.check("A37-FAILOVER-03", there, served)
 
 
 @scenario(timed=("A37-FAILOVER-04",), seconds=20.7, waits=True)

@@ -209,7 +209,7 @@ NAMED, OTHER, ANOTHER = "named", "other", "another"
 
 TELLING: Final = {
     NAMED: (
-        BackendMetrics(named_metrics={"queue": 3.0, "hits": 0.5}),
+        BackendMetrics(named_metrics={"queue": 3.0, "hits": 0.5, "misses": 16.0}),
         BackendMetrics(named_metrics={"queue": 5.0, "idle": 0.0}),
     ),
     OTHER: (

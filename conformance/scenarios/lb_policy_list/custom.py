@@ -200,14 +200,19 @@ async def test_config_that_grows(world: World) -> None:
 
 @scenario("A52-CUSTOM-11", "A52-CUSTOM-12", needs=NEEDS)
 async def test_per_locality_and_at_top(world: World) -> None:
-    """Below WrrLocality each locality has its own policy; without it one policy has all."""
+    """Below WrrLocality each locality has its own policy; without it one policy has all.
+
+    The names of the localities differ in zone or sub-zone alone.
+    """
     live = await CustomCluster.begin(world, 2, 3)
+    first, second = live.served.get_cluster().localities
+    await live.place(replace(first, name="one"), replace(second, name="one/a"))
     for config in ({"row": "each its own"}, {"endpoint": 1, "row": "and later"}):
         odd = ClusterVariant("A52-CUSTOM-11", policies(in_localities(custom(config))))
         await live.given(odd, config, live.by_locality)
     (added,) = await world.addresses(1)
     places = live.served.get_cluster().localities
-    await live.place(*places, replace(places[0], endpoints=(Endpoint(added),), name="added"))
+    await live.place(*places, replace(places[0], endpoints=(Endpoint(added),), name="one/a/i"))
     config = {"row": "with another locality"}
     odd = ClusterVariant("A52-CUSTOM-11", policies(in_localities(custom(config))))
     await live.given(odd, config, live.by_locality)

@@ -54,8 +54,12 @@ LARGE = (1_100, DEFAULT_CAP)
 """The least and the most of a minimum that is above the default and within each client's cap."""
 
 
-LATER_MAXIMA = (34, 45, 57, 69, 80, 92, 103)
-"""Maxima of a ring with weights 1, 40, 40 and 40 at which rounding adds no entry."""
+MAXIMUM_WEIGHTS = (1, 40, 40, 40)
+"""Weights of endpoints. The first one would need a ring above each maximum of A52-RING-02."""
+
+
+LATER_MAXIMA = (34, 45, 58, 69, 80, 92, 103)
+"""Maxima of a ring with these weights at which rounding adds no entry."""
 
 
 NO_FUNCTION = ""
@@ -92,7 +96,7 @@ async def test_maximum(world: World) -> None:
     A light endpoint would need a ring above the maximum. The second update changes the maximum
     alone.
     """
-    live = await LivePolicy.begin(world, weights=(1, 40, 40, 40))
+    live = await LivePolicy.begin(world, weights=MAXIMUM_WEIGHTS)
     for sizes in (
         RingHash(minimum=8, maximum=12),
         RingHash(minimum=8, maximum=world.rng.choice(LATER_MAXIMA)),

@@ -49,7 +49,11 @@ def told(served: XdsConfig, *at: str) -> dict[str, MetricsReported]:
 async def test_named_metrics(world: World) -> None:
     """The client reports the sums of named metrics that backends send, each value once."""
     served = await begin(world, ALL_NAMED)
-    by = told(served, NAMED)
+    served = await with_another(world, served)
+    await world.serve(served)
+    there, make_calls = EachServesSome(served.addresses()), partial(world.call, world.sessions(20))
+    await world.rounds.require(there, make_calls, why="an update lists one more backend")
+    by = told(served, NAMED, ANOTHER)
     named = world.checks.own("A64-METRIC-01", by)
     seen = await metrics(world, served, named)
     await world.check("A64-METRIC-01", seen, by)

@@ -16,7 +16,7 @@ from conformance.judging.expectations import (
 )
 from conformance.judging.observations import States
 from conformance.scenarios.helpers.localities import endpoints, ranked, tier
-from conformance.scenarios.helpers.ring_order import ring_order, serve_before_requests
+from conformance.scenarios.helpers.ring_order import MODES, ring_order, serve_before_requests
 from conformance.spec.oracles.aggregated_state import aggregated_state
 from conformance.spec.oracles.picker import State
 from conformance.world import World
@@ -67,14 +67,15 @@ async def test_one_ready(world: World) -> None:
 
 
 @scenario("A42-AGG-02")
-async def test_two_failed_of_five(world: World) -> None:
+@pytest.mark.parametrize("count", [2, 3, 5])
+async def test_two_failed(world: World, count: int) -> None:
     """If two endpoints have failed and none is READY, the policy reports TRANSIENT_FAILURE.
 
-    Two of five are less than half.
+    They are all endpoints, more than half, or less than half.
     """
     lower = await endpoints(world, Serve())
-    order = await ring_order(world, 5, tier(1, lower))
-    await order.set_modes(Close(), Close(), *[Stall()] * 3)
+    order = await ring_order(world, count, tier(1, lower))
+    await order.set_modes(Close(), Close(), *[Stall()] * (count - 2))
     calls = await world.call([order.request], deadline=timing.FAR_FROM_FAILOVER)
     await world.check("A42-AGG-02", calls, AllServedBy((lower[0].address,)))
 
@@ -289,6 +290,25 @@ async def test_no_endpoints(world: World) -> None:
     await world.serve(ranked(()))
     failed = EndsWith(status="UNAVAILABLE")
     await world.check("A42-AGG-13", await world.eventually(failed, make_calls), failed)
+
+
+@scenario("A42-AGG-14", needs=("watch",))
+@pytest.mark.parametrize("state", ["READY", "CONNECTING"])
+async def test_only_idle_remain(world: World, state: State) -> None:
+    """If an update removes the only READY or CONNECTING endpoint, the policy reports IDLE.
+
+    The request that picked a CONNECTING endpoint has ended before.
+    """
+    order = await ring_order(world, 3, unasked=True)
+    await order.set_modes(MODES[state], Serve(), Serve())
+    watched = await world.states.watch()
+    deadline = timing.COLD_CALL if state == "READY" else timing.HELD
+    await world.call([order.beginning_with(order[0])], deadline=deadline)
+    await world.states.require(watched, state, why="a request picked an endpoint")
+    told = len(watched.states) - 1
+    await world.serve(order.without(order[0]))
+    states = await world.states.until(watched, "IDLE", since=told)
+    await world.check("A42-AGG-14", states, reports("IDLE", "IDLE"))
 
 
 @scenario("A42-AGG-14", seconds=0.6)

@@ -32,14 +32,11 @@ from fake_control_plane import Kind
 LIMIT = 8 * 1024 * 1024
 """8M: the largest size that a client must accept."""
 
-
 RAISED_CAP = 16384
-
 
 TWICE = 2
 """Number of calls with each of 25 header values. They fall on different places of a rotation over
 four endpoints, so that ROUND_ROBIN does not look like a ring."""
-
 
 GUARD = "GRPC_XDS_EXPERIMENTAL_ENABLE_RING_HASH"
 
@@ -118,10 +115,11 @@ async def test_maximum(world: World, clause: str, weight: int, ring: RingHash) -
     [
         case("minimum-8m", "A42-CDS-10", RingHash(minimum=LIMIT)),
         case("maximum-8m", "A42-CDS-11", RingHash(minimum=300, maximum=LIMIT)),
+        case("maximum-unset", "A42-CDS-07", RingHash(minimum=LIMIT)),
     ],
 )
 async def test_accepted(world: World, clause: str, ring: RingHash) -> None:
-    """The client accepts and uses a size of exactly 8M.
+    """The client accepts and uses a size of exactly 8M, or a maximum that is so by default.
 
     The ring before has another size, so that requests show when the new ring is in use.
     """
@@ -345,24 +343,26 @@ async def test_ring_hash_to_round_robin(world: World) -> None:
     await world.check_rotation("A42-CDS-23", in_turn)
 
 
-@scenario("A42-CDS-03", "A42-CDS-24")
+@scenario("A42-CDS-03", "A42-CDS-06", "A42-CDS-24")
 async def test_changed_sizes(world: World) -> None:
     """After an update of the ring sizes, the client places requests on a ring of the new size.
 
-    One update removes ring_hash_lb_config, and the last one changes only the maximum. A client that
-    keeps the old ring looks like one with unknown keys; 150 calls expose it by its arcs.
+    One update removes the minimum, one ring_hash_lb_config, and the last one changes only the
+    maximum. A client that keeps the old ring looks like one with unknown keys; 150 calls expose it
+    by its arcs.
     """
     ring = RingHash(minimum=64, maximum=80)
     served = await world.plain_ring(ring=ring, weights=(1, 400, 400, 400))
     headers = world.sessions(150)
     await world.require_served(headers[:1])
     small, none = RingHash(minimum=128, maximum=160), RingHash(has_config=False)
-    for ring in (RingHash(minimum=2048), small, none, small, RingHash(minimum=128)):
+    unset = RingHash(maximum=1500)
+    clauses = {none: "A42-CDS-03", unset: "A42-CDS-06"}
+    for ring in (RingHash(minimum=2048), unset, small, none, small, RingHash(minimum=128)):
         changed = served.with_policy(ring)
         await world.serve(changed)
         calls = await world.eventually(changed.matches_ring(), partial(world.call, headers))
-        clause = "A42-CDS-24" if ring.has_config else "A42-CDS-03"
-        await world.check(clause, calls, changed.matches_ring())
+        await world.check(clauses.get(ring, "A42-CDS-24"), calls, changed.matches_ring())
 
 
 @scenario("A42-CDS-32", needs=("metadata",), seconds=0.7)

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import pytest
+
 from client_under_test import StateWatch
 from conformance import timing
 from conformance.judging.declaration import scenario
@@ -53,6 +55,28 @@ async def test_one_hash(world: World) -> None:
         await world.serve(served)
         await world.attempts.quiet_from_now(why="requests with two hashes, and an update")
         await world.check("A42-SUB-03", world.attempts.seen(), AttemptCount(least=both))
+
+
+@scenario("A42-SUB-02")
+async def test_idle_beside_connecting(world: World) -> None:
+    """A request connects an IDLE endpoint while another is CONNECTING, and after it was lost.
+
+    The other is READY by then, so that the policy connects nothing unasked.
+    """
+    order = await ring_order(world, 3)
+    await order.set_modes(Hold(), Serve(), Serve())
+    await order.make_connecting(order[0])
+    picks_idle = order.beginning_with(order[1])
+    await world.start([picks_idle])
+    both = AttemptCount(least={member.address: 1 for member in [*order][:2]}, others=True)
+    await world.check("A42-SUB-02", await world.attempts.until(both), both)
+    await order[0].set_mode(Serve())
+    await world.require_served([picks_idle, order.beginning_with(order[0])])
+    before = world.now
+    await order[1].kill()
+    again = AttemptCount(least={order[1].address: 1}, others=True)
+    seen = await world.attempts.until(again, since=before, meanwhile=[picks_idle])
+    await world.check("A42-SUB-02", seen, again)
 
 
 @scenario("A42-SUB-04", "A42-SUB-05", needs=("watch",), seconds=1)
@@ -119,10 +143,10 @@ async def test_second_connection(world: World) -> None:
 
 
 @scenario("A42-SUB-06", needs=("watch",))
-async def test_failed(world: World) -> None:
-    """A failed connection attempt makes the endpoint TRANSIENT_FAILURE."""
-    (only,) = await endpoints(world, Close())
-    await world.serve(ranked([only]))
+@pytest.mark.parametrize("count", [1, 2])
+async def test_failed(world: World, count: int) -> None:
+    """A failed connection attempt makes the endpoint TRANSIENT_FAILURE, the second one too."""
+    await world.serve(ranked(await endpoints(world, *[Close()] * count)))
     watched = await world.states.watch()
     failed = EndsWith(status="UNAVAILABLE")
     calls = await world.eventually(failed, lambda: world.call(world.sessions(5)))

@@ -385,7 +385,7 @@ def test_explain_takes_the_beginning_of_several_names() -> None:
     assert len(names) > 5
     assert load()["A42-PICK-02"].wordings["A42"] in told
     assert load()["A42-PICK-02"].seen_by or "" in told
-    (place,) = set(re.findall(r"^  source    (.*)$", told, re.MULTILINE))
+    (place,) = set(re.findall(r"^  function  (.*)$", told, re.MULTILINE))
     path, _, line = place.rpartition(":")
     assert "test_states" in Path(path).read_text().splitlines()[int(line) - 1]
     clauses = invoke("explain", "A42-DNS" if "A42-DNS-01" in load() else "A42-CONF").output
@@ -394,9 +394,24 @@ def test_explain_takes_the_beginning_of_several_names() -> None:
 
 def test_explain_names_the_row_of_a_clause() -> None:
     told = invoke("explain", "A42-RING-09").output
-    (place,) = re.findall(r"^  source    (.*)$", told, re.MULTILINE)
+    (place,) = re.findall(r"^  row       (.*)$", told, re.MULTILINE)
     path, _, line = place.rpartition(":")
     assert Path(path).read_text().splitlines()[int(line) - 1] == "[A42-RING-09]"
+
+
+def test_explain_names_the_rules_and_mutants_of_a_clause_and_its_own_scenario_first() -> None:
+    told = invoke("explain", "A46-NACK-03").output
+    found = re.findall(
+        r"^  (reference|mutant|scenario)  ? ? ?(.*) \((.*):(\d+)\)$", told, re.MULTILINE
+    )
+    places = {
+        (label, words.partition(":")[0]): Path(path).read_text().splitlines()[int(number) - 1]
+        for label, words, path, number in found
+    }
+    assert places["reference", "refusal_leaves_what_was"].startswith("def refusal_leaves_what_was(")
+    assert places["mutant", "all_or_nothing"] == "all_or_nothing = Mutant("
+    assert next(words for label, words, *_ in found if label == "scenario").startswith("nack.")
+    assert "  says      edition envoy: " in told
 
 
 def test_explain_names_the_text_and_the_places_of_a_clause_and_who_fails_it() -> None:
@@ -406,7 +421,7 @@ def test_explain_names_the_text_and_the_places_of_a_clause_and_who_fails_it() ->
     place = re.fullmatch(r"header\.rewrite\[[a-z-]*groups\] \((.*):\d+\)", lines["scenario"])
     assert place
     assert Path(place[1]).is_file()
-    assert "A42-HDR-14" in Path(lines["mutants"]).read_text()
+    assert "(conformance/mutation/mutants/hash_policy/" in lines["mutant"]
     assert "\n  fails     go: Requests are hashed by header session, rewritten by " in told
     assert "(client_under_test/adapters/go/expected.toml)" in told
 

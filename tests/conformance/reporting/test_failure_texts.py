@@ -245,7 +245,7 @@ def test_the_next_steps_stand_once_behind_all_failures() -> None:
             ("envoy",),
             [
                 "requires  edition A32: The client must",
-                "requires  edition envoy: Envoy has no more",
+                "says      edition envoy: Envoy has no more",
             ],
         ),
     ],
@@ -258,7 +258,9 @@ def test_the_wording_of_envoy_is_shown_only_if_it_explains_something(
         "A32-CB-01", "OPEN", reason=reason, edition="A32", editions_consistent=consistent
     )
     (text,) = texts(run(record("a", failed)))
-    shown = [line.strip() for line in text.splitlines() if line.startswith("  requires")]
+    shown = [
+        line.strip() for line in text.splitlines() if line.startswith(("  requires", "  says"))
+    ]
     assert all(line.startswith(begin) for line, begin in zip(shown, lines, strict=True))
     assert ("  judged" in text) == bool(consistent)
 

@@ -15,15 +15,18 @@ from conformance.scenarios.hash_policy.header import content_types_differ
 from conformance.scenarios.helpers.draws import FOR_FEW_ENTRIES, first_with, of_few_entries
 from conformance.scenarios.helpers.localities import ranked
 from conformance.scenarios.helpers.ring_order import LARGE, RingOrder
+from conformance.scenarios.lb_policy_list.messages import LATER_MAXIMA, MAXIMUM_WEIGHTS
 from conformance.scenarios.ring_hash.ring import orders_of_few
 from conformance.spec.catalogue import load
 from conformance.spec.oracles.request_hash import xxh64
 from conformance.spec.oracles.ring.building import build_for
 from conformance.spec.oracles.ring.values import NoSuchValueError
+from conformance.spec.oracles.ring.variants import CANDIDATES
 from conformance.world.checks import Checks
 from conformance.world.header_values import HeaderValues
-from conformance.xds_config.config import single_locality
+from conformance.xds_config.config import single_locality, weighted_locality
 from conformance.xds_config.distinguishing import first_distinguished
+from conformance.xds_config.policies import RingHash
 
 KEYS = RingKeys(format="ip:port_i")
 CLIENT = JudgedClient(name="c", version="1", variant=None, follows=("A42",), ring_keys=KEYS)
@@ -108,3 +111,16 @@ def test_content_types_belong_to_two_endpoints_on_nearly_each_ring() -> None:
         content_types_differ(single_locality(each), key_format="{address}_{i}") for each in samples
     ]
     assert sum(differ) > 15
+
+
+@pytest.mark.parametrize("maximum", LATER_MAXIMA)
+def test_a_later_maximum_is_the_size_of_the_ring(maximum: int) -> None:
+    listed: dict[str, int | None] = dict(
+        zip(addresses(range(4001, 4005)), MAXIMUM_WEIGHTS, strict=True)
+    )
+    served = weighted_locality(listed, policy=RingHash(minimum=8, maximum=maximum))
+    sizes = {
+        len(build_for(served.ring_localities(), served.config(), candidate).owners)
+        for candidate in CANDIDATES
+    }
+    assert sizes == {maximum}

@@ -89,7 +89,7 @@ def timer_begins(
     When a priority turns CONNECTING from another state, unless it failed more recently than it was
     READY or IDLE. (It begins as well when its policy is made, in CONNECTING: A42-FAIL-04.)
 
-    Clauses: A42-FAIL-06, A42-FAIL-07, A42-FAIL-08, A42-FAIL-13, A56-TIMER-02.
+    Clauses: A42-FAIL-06, A42-FAIL-07, A42-FAIL-08, A42-FAIL-13, A56-TIMER-02, A37-FAILOVER-03.
     """
     turned = reported is State.CONNECTING and before is not State.CONNECTING
     return turned and settled is not State.TRANSIENT_FAILURE
@@ -112,7 +112,7 @@ def settled_state(before: State, reported: State) -> State:
 def in_use_or_not(_is_in_use: bool) -> bool:  # noqa: FBT001 - a state
     """A56: each priority whose policy exists receives its update.
 
-    Clauses: A27-PRIO-05, A27-PRIO-07, A27-PRIO-09, A37-FAILOVER-14.
+    Clauses: A27-PRIO-05, A27-PRIO-07, A27-PRIO-09, A37-FAILOVER-13, A37-FAILOVER-14.
     """
     return True
 

@@ -17,6 +17,7 @@ from client_under_test.reference.policies.rules.failover import (
     Make,
     Use,
     choose_by_a56,
+    timer_begins,
 )
 from client_under_test.reference.values import Locality, State
 from conformance.mutation.mutants.priority.failover_timer import (
@@ -88,6 +89,17 @@ no_timer_behind_the_first = Mutant(
     clause="A37-FAILOVER-03",
     broken="only the first leaf is left when the failover timer fires",
     rules={"choose_priority": timed_at_first},
+)
+
+
+no_timer_after_ready = Mutant(
+    clause="A37-FAILOVER-03",
+    broken="the failover timer does not start for a leaf that was READY",
+    rules={
+        "timer_begins": lambda before, reported, settled, runs: (
+            settled is not State.READY and timer_begins(before, reported, settled, runs)
+        )
+    },
 )
 
 
@@ -262,6 +274,36 @@ endpoints_of_the_next_dropped = Mutant(
     clause="A37-FAILOVER-13",
     broken="an update of a leaf that is not in use is ignored if its localities stay",
     rules={"tree": of_leaves(as_first_seen_there)},
+)
+
+
+update_of_a_leaf_that_served_dropped = Mutant(
+    clause="A37-FAILOVER-13",
+    broken="a later leaf that was in use gets no updates while an earlier one is in use",
+    rules={"takes_updates": lambda is_in_use: is_in_use},
+)
+
+
+def first_update_alone() -> Callable[[Leaves], Leaves]:
+    """Keep the endpoints of leaves after the first from their first update on."""
+    known: dict[str, list[LeafEndpoints]] = {}
+
+    def kept(leaves: Leaves) -> Leaves:
+        found_now = []
+        for place, (leaf, found) in enumerate(leaves):
+            seen = known.setdefault(leaf.name, [])
+            if found not in seen:
+                seen.append(found)
+            found_now.append((leaf, seen[:2][-1] if place else found))
+        return found_now
+
+    return kept
+
+
+second_update_dropped = Mutant(
+    clause="A37-FAILOVER-13",
+    broken="only the first update of a leaf that is not in use is applied",
+    rules={"tree": of_leaves(first_update_alone())},
 )
 
 

@@ -244,6 +244,20 @@ localities_share_a_policy = Mutant(
 )
 
 
+localities_of_a_region_share_a_policy = Mutant(
+    clause="A52-CUSTOM-11",
+    broken="all localities of a region have one policy",
+    rules={"locality_target": lambda locality: locality.region},
+)
+
+
+localities_of_a_zone_share_a_policy = Mutant(
+    clause="A52-CUSTOM-11",
+    broken="all localities of a zone have one policy",
+    rules={"locality_target": lambda locality: repr((locality.region, locality.zone))},
+)
+
+
 class LaterTogether:
     """Localities after the first two share the policy of the first."""
 

@@ -57,6 +57,32 @@ newest_value_told = Mutant(
 )
 
 
+two_names_at_most = Mutant(
+    clause="A64-METRIC-01",
+    broken="only the first two metrics of a response are reported",
+    rules={"add_metrics": lambda sums, told: added(sums, dict([*told.items()][:2]))},
+)
+
+
+class OfAllLocalities:
+    """The sums of all localities together."""
+
+    def __init__(self) -> None:
+        self._sums: MetricSums = {}
+
+    def add(self, _sums: MetricSums, told: Mapping[Metric, float]) -> MetricSums:
+        """Return the sums of all localities after one more response."""
+        self._sums = added(self._sums, told)
+        return self._sums
+
+
+localities_together = Mutant(
+    clause="A64-METRIC-01",
+    broken="each locality reports the metrics of all localities",
+    rules={"add_metrics": OfAllLocalities().add},
+)
+
+
 processors_told = Mutant(
     clause="A64-METRIC-02",
     broken="cpu_utilization is reported as a named metric, whatever the Cluster lists",

@@ -14,6 +14,9 @@ IDLE, CONNECTING, READY, FAILED = (
 )
 
 
+SEVERAL = 2
+
+
 Rule = Callable[[Sequence[State]], State]
 
 
@@ -90,6 +93,26 @@ failed_only_if_all_have = Mutant(
     rules={
         "aggregated_state": instead(
             FAILED, CONNECTING, where=lambda states: set(states) != {FAILED}
+        )
+    },
+)
+
+
+two_of_two_are_not_enough = Mutant(
+    clause="A42-AGG-02",
+    broken="a policy whose two endpoints have failed is CONNECTING",
+    rules={
+        "aggregated_state": instead(FAILED, CONNECTING, where=lambda states: len(states) == SEVERAL)
+    },
+)
+
+
+two_of_three_are_not_enough = Mutant(
+    clause="A42-AGG-02",
+    broken="a policy of three endpoints is CONNECTING while one has not failed",
+    rules={
+        "aggregated_state": instead(
+            FAILED, CONNECTING, where=lambda states: len(states) == SEVERAL + 1
         )
     },
 )
@@ -255,6 +278,34 @@ removed_ones_count_beside_others = Mutant(
     clause="A42-AGG-14",
     broken="an endpoint that was removed still counts if the others stay",
     rules={"ring_endpoints": unless_fewer},
+)
+
+
+class NotIdleAfter:
+    """Reports a state instead of IDLE once it was reported."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._was_reported = False
+
+    def state(self, states: Sequence[State]) -> State:
+        """Return the state that the policy reports."""
+        found = aggregated_state(states)
+        self._was_reported = self._was_reported or found is self._state
+        return self._state if self._was_reported and found is IDLE else found
+
+
+removed_ready_one_counts = Mutant(
+    clause="A42-AGG-14",
+    broken="the policy stays READY when an update removes the only READY endpoint",
+    rules={"aggregated_state": NotIdleAfter(READY).state},
+)
+
+
+removed_connecting_one_counts = Mutant(
+    clause="A42-AGG-14",
+    broken="the policy stays CONNECTING when an update removes the only CONNECTING endpoint",
+    rules={"aggregated_state": NotIdleAfter(CONNECTING).state},
 )
 
 

@@ -211,6 +211,24 @@ defaults_swapped = Mutant(
 )
 
 
+def once_set(config: Any) -> tuple[int, int]:
+    """Keep the last minimum that a Cluster has set."""
+    minimum, maximum = ring_sizes(config)
+    if config.HasField("minimum_ring_size"):
+        SET[:] = [minimum]
+    return (SET[0] if SET else minimum), maximum
+
+
+SET: list[int] = []
+
+
+minimum_kept_when_unset = Mutant(
+    clause="A42-CDS-06",
+    broken="an update that no longer sets the minimum keeps the minimum before",
+    xds={"ring_sizes": once_set},
+)
+
+
 maximum_defaults_to_the_cap = Mutant(
     clause="A42-CDS-07",
     broken="an unset maximum means 4,096, so a larger minimum is rejected",
@@ -231,6 +249,18 @@ maximum_defaults_to_the_cap_and_wins = Mutant(
         "ring_sizes": lambda config: (
             min(ring_sizes(config)[0], config.maximum_ring_size.value or DEFAULT_MAXIMUM),
             config.maximum_ring_size.value or DEFAULT_MAXIMUM,
+        )
+    },
+)
+
+
+maximum_defaults_to_eight_million = Mutant(
+    clause="A42-CDS-07",
+    broken="an unset maximum means 8,000,000, so a larger minimum is rejected",
+    xds={
+        "ring_sizes": lambda config: (
+            ring_sizes(config)[0],
+            config.maximum_ring_size.value or EIGHT_MILLION,
         )
     },
 )

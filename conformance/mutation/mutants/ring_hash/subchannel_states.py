@@ -132,6 +132,43 @@ connected_for_the_second = Mutant(
 )
 
 
+def not_beside_connecting(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
+    """Pick as A61 does, but connect nothing while an endpoint is CONNECTING."""
+    candidates = [*walk]
+    result = pick_by_a61(candidates, args)
+    busy = any(candidate.state is CONNECTING for candidate in candidates)
+    return result if isinstance(result, Drop) or not busy else replace(result, connect=())
+
+
+left_alone_beside_connecting = Mutant(
+    clause="A42-SUB-02",
+    broken="a request does not connect the endpoint that it picks while another is CONNECTING",
+    rules={"pick": not_beside_connecting},
+)
+
+
+def not_once_lost() -> Callable[[Iterable[Candidate], PickArgs], PickResult]:
+    """Pick as A61 does, but do not connect an endpoint that was READY before."""
+    known: set[Target] = set()
+
+    def pick(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
+        candidates = [*walk]
+        known.update(each.target for each in candidates if each.state is READY)
+        result = pick_by_a61(candidates, args)
+        if isinstance(result, Drop):
+            return result
+        return replace(result, connect=tuple(each for each in result.connect if each not in known))
+
+    return pick
+
+
+lost_one_left_alone = Mutant(
+    clause="A42-SUB-02",
+    broken="a request does not connect the endpoint that it picks if a connection there was lost",
+    rules={"pick": not_once_lost()},
+)
+
+
 all_connected_at_a_pick = Mutant(
     clause="A42-SUB-03",
     broken="the first request connects every endpoint",
@@ -226,6 +263,26 @@ failed_counts_as_connecting = Mutant(
     clause="A42-SUB-06",
     broken="a failed endpoint still counts as CONNECTING",
     rules={"counted_state": counting(FAILED, as_state=CONNECTING)},
+)
+
+
+def first_failure_counts() -> Callable[[State, State], State]:
+    """Count only the endpoint that fails first as failed, others as IDLE."""
+    failures = 0
+
+    def counted(before: State, after: State) -> State:
+        nonlocal failures
+        failures += after is FAILED and before is not FAILED
+        is_later = after is FAILED and before is not FAILED and failures > 1
+        return counted_state(before, State.IDLE if is_later else after)
+
+    return counted
+
+
+only_one_counts_as_failed = Mutant(
+    clause="A42-SUB-06",
+    broken="an endpoint that fails after another one counts as IDLE",
+    rules={"counted_state": first_failure_counts()},
 )
 
 
