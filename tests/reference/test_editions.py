@@ -46,7 +46,7 @@ def test_each_amendment_changes_rules_of_its_own(name: str) -> None:
 
 def test_what_was_first_written_differs_from_what_is_written_now() -> None:
     then, now = (edition(f"seed+{names}").rules for names in ("A56-2022+A61-2023", "A56+A61"))
-    assert differences(then, now) == {"choose_priority", "unasked"}
+    assert differences(then, now) == {"choose_priority", "proactive_attempt"}
 
 
 def test_modern_has_all() -> None:

@@ -143,7 +143,7 @@ def with_a61(rules: Rules) -> Rules:
         rules,
         endpoint_identity=ring.all_addresses_identity,
         ring_endpoints_retry=True,
-        unasked=ring_states.first_idle,
+        proactive_attempt=ring_states.first_idle,
         pick=ring_picks.pick_by_a61,
         used_addresses=aggregates.every_address,
         attempt_delay=0.25,
@@ -152,7 +152,7 @@ def with_a61(rules: Rules) -> Rules:
 
 def with_a61_2023(rules: Rules) -> Rules:
     """Apply A61 before 2025: lazy pick_firsts; only their failures make others connect."""
-    return replace(with_a61(rules), unasked=ring_states.first_idle_after_failure)
+    return replace(with_a61(rules), proactive_attempt=ring_states.first_idle_after_failure)
 
 
 def with_a61_dns(rules: Rules) -> Rules:

@@ -4,7 +4,7 @@ Where to read what:
 
 - interface.py: the inputs of policies, and their actions.
 - rules/: plain functions. ring.py is the ring of A42, ring_states.py the states of ring_hash and
-  its unasked attempts, ring_picks.py what becomes of a request; failover.py: which priority is in
+  its proactive attempts, ring_picks.py what becomes of a request; failover.py: which priority is in
   use; gatekeeping.py: drops, circuit breaking and what load counts for; ring_config.py,
   shuffling.py, switching.py, turns.py: small ones. Each file ends with the class that declares its
   rules, so that each of them can be replaced.

@@ -172,7 +172,7 @@ class PickFirst:
 
     def _idle(self, tried: _Try) -> Actions:
         if tried is self._selected:
-            # A42-SUB-11, A42-SUB-12, A42-SUB-13: a lost connection is not renewed unasked.
+            # A42-SUB-11, A42-SUB-12, A42-SUB-13: a lost connection is not renewed proactively.
             self._selected = None
             target = Target(self._place)
             return [RequestReresolution(), *self._report(State.IDLE, QueuePicker((target,)))]

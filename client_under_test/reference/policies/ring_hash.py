@@ -40,7 +40,7 @@ class _Member:
     """An endpoint. Its policy is made when a connection is first wanted (A61-SUB-02, A42-SUB-01).
 
     `counted` is its state as ring_hash sees it, `report` what its policy said last. A connection
-    may be wanted by a pick or unasked while its backoff runs; it is made when that is over.
+    may be wanted by a pick or proactively while its backoff runs; it is made when that is over.
     """
 
     endpoint: Endpoint
@@ -49,13 +49,13 @@ class _Member:
     report: Report = field(default_factory=lambda: Report(State.IDLE, QueuePicker()))
     failure: Picker = _NO_ATTEMPT
     wanted_by_pick: bool = False
-    wanted_unasked: bool = False
+    wanted_proactively: bool = False
     candidate: Candidate | None = None  # as of its last report
 
     @property
     def under_way(self) -> bool:
         """Return whether an attempt is in progress, or will start when the backoff ends."""
-        wanted = self.wanted_by_pick or self.wanted_unasked
+        wanted = self.wanted_by_pick or self.wanted_proactively
         return wanted or self.report.state is State.CONNECTING
 
     @property
@@ -193,9 +193,9 @@ class RingHash:
                 member.failure = action.picker
                 self._last_failed = key
             if action.state in {State.CONNECTING, State.READY}:
-                member.wanted_by_pick = member.wanted_unasked = False
+                member.wanted_by_pick = member.wanted_proactively = False
         # A42-PICK-07, A42-PICK-14, A42-PICK-19: the backoff is over, and a connection was wanted.
-        wanted = member.wanted_by_pick or member.wanted_unasked
+        wanted = member.wanted_by_pick or member.wanted_proactively
         if wanted and member.report.state is State.IDLE:
             kept += self._connect(key)
         return kept
@@ -203,13 +203,13 @@ class RingHash:
     # The policy as a whole.
 
     def _settle(self) -> Actions:
-        """A42-RING-22: after any change, see whether to connect unasked, and make a new picker."""
-        actions = self._connect_unasked()
+        """A42-RING-22: after any change, connect proactively if needed, and make a new picker."""
+        actions = self._connect_proactively()
         self._failed_now = None
         aggregated = self._aggregated()
         if aggregated is State.READY:
             for member in self._members.values():
-                member.wanted_unasked = False  # A42-PRO-07
+                member.wanted_proactively = False  # A42-PRO-07
         return [*actions, UpdateState(aggregated, self._picker())]
 
     def _aggregated(self) -> State:
@@ -217,7 +217,7 @@ class RingHash:
             [member.counted for member in self._members.values()]
         )
 
-    def _connect_unasked(self) -> Actions:
+    def _connect_proactively(self) -> Actions:
         """At most one endpoint, after each change.
 
         Clauses: A42-PRO-01, A42-PRO-02, A42-PRO-03, A42-PRO-04, A42-PRO-05, A42-PRO-06,
@@ -233,10 +233,10 @@ class RingHash:
             )
             for key in self._order
         ]
-        key = self._tools.rules.unasked(self._aggregated(), prospects, self._last_failed)
+        key = self._tools.rules.proactive_attempt(self._aggregated(), prospects, self._last_failed)
         if key is None:
             return []
-        self._members[key].wanted_unasked = True
+        self._members[key].wanted_proactively = True
         return self._connect(key)
 
     def _picker(self) -> Picker:

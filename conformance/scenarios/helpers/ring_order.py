@@ -70,7 +70,7 @@ async def ring_order(
     ring: Policy = LARGE,
     weights: Sequence[int] = (),
     routes: Sequence[Route] = (Route(BY_SESSION),),
-    unasked: bool = False,
+    before_requests: bool = False,
 ) -> RingOrder:
     """Serve one locality of `count` endpoints; return them in the ring order of a request.
 
@@ -83,7 +83,7 @@ async def ring_order(
         ring: the LB policy.
         weights: weights of the endpoints; unset by default.
         routes: the routes; the last one hashes the session, unless the policy does.
-        unasked: True if the client must have the endpoints before any request.
+        before_requests: True if the client must have the endpoints before any request.
     """
     members = await world.endpoints(count)
     weighted = itertools.zip_longest(members, weights)
@@ -92,7 +92,7 @@ async def ring_order(
     served = served.with_localities(*served.get_cluster().localities, *beside)
     served = msgspec.structs.replace(served, routes=tuple(routes))
     key_format = world.checks.key_format
-    await (serve_before_requests(world, served) if unasked else world.serve(served))
+    await (serve_before_requests(world, served) if before_requests else world.serve(served))
     return RingOrder(world, members, served, key_format)
 
 

@@ -127,7 +127,7 @@ async def test_one_failed(world: World, count: int) -> None:
     The row with two endpoints has half of them failed.
     """
     lower = await endpoints(world, Serve())
-    order = await ring_order(world, count, tier(1, lower), unasked=True)
+    order = await ring_order(world, count, tier(1, lower), before_requests=True)
     await order.set_modes(Close(), *[Stall()] * (count - 1))
     watched = await world.states.watch()
     await world.states.require(watched, "IDLE", why=UNASKED)
@@ -193,7 +193,7 @@ async def test_one_ready_two_failed(world: World) -> None:
 async def test_two_failed_one_connecting(world: World) -> None:
     """An endpoint that is CONNECTING does not hide two failed ones."""
     lower = await endpoints(world, Serve())
-    order = await ring_order(world, 5, tier(1, lower), unasked=True)
+    order = await ring_order(world, 5, tier(1, lower), before_requests=True)
     await order.set_modes(Close(), Close(), *[Stall()] * 3)
     await order.make_connecting(order[2])
     calls = await world.call([order.request], deadline=timing.FAR_FROM_FAILOVER)
@@ -207,7 +207,7 @@ async def test_no_idle_between_attempts(world: World) -> None:
     The first attempt fails only after the client reported CONNECTING, because it may not report a
     short state.
     """
-    order = await ring_order(world, 2, unasked=True)
+    order = await ring_order(world, 2, before_requests=True)
     await order.set_modes(Hold(), Hold())
     watched = await world.states.watch()
     await world.states.require(watched, "IDLE", why=UNASKED)
@@ -299,7 +299,7 @@ async def test_only_idle_remain(world: World, state: State) -> None:
 
     The request that picked a CONNECTING endpoint has ended before.
     """
-    order = await ring_order(world, 3, unasked=True)
+    order = await ring_order(world, 3, before_requests=True)
     await order.set_modes(MODES[state], Serve(), Serve())
     watched = await world.states.watch()
     deadline = timing.COLD_CALL if state == "READY" else timing.HELD
@@ -322,10 +322,10 @@ async def test_failed_endpoints_removed(world: World) -> None:
     await serve_before_requests(world, ranked(failed, lower))
     await world.require_served(world.sessions(5), deadline=timing.FAR_FROM_FAILOVER)
     await world.serve(ranked(fresh, lower))
-    unasked = await world.attempts.quiet(
+    proactive = await world.attempts.quiet(
         *fresh, why="a policy in TRANSIENT_FAILURE would connect them"
     )
-    await world.check("A42-AGG-14", unasked, NoAttempts())
+    await world.check("A42-AGG-14", proactive, NoAttempts())
     mended = AllServedBy(tuple(endpoint.address for endpoint in fresh))
     calls = await world.eventually(mended, lambda: world.call(world.sessions(5)))
     await world.check("A42-AGG-14", calls, mended)

@@ -43,7 +43,7 @@ MANY_LISTS = 100
 """Number of candidate lists of five endpoints; the four orders differ in about half of them."""
 
 
-async def failed_unasked(
+async def fail_without_requests(
     world: World, *others: Mode, count: int = 1, beside: Sequence[Locality] = ()
 ) -> RingOrder:
     """Make `count` endpoints fail after their requests have ended, so that no request picks others.
@@ -51,17 +51,17 @@ async def failed_unasked(
     Two failed endpoints make TRANSIENT_FAILURE. By the first wording of A61 the policy need not
     connect proactively before that.
     """
-    met = await ring_order(world, count + len(others), *beside)
-    await met.set_modes(*[Hold()] * count, *others)
-    failed = [*met][:count]
+    order = await ring_order(world, count + len(others), *beside)
+    await order.set_modes(*[Hold()] * count, *others)
+    failed = [*order][:count]
     for endpoint in failed:
-        await world.request_and_cancel(met.beginning_with(endpoint), endpoint)
+        await world.request_and_cancel(order.beginning_with(endpoint), endpoint)
     for endpoint in failed:
         await endpoint.set_mode(Close())
-    return met
+    return order
 
 
-async def another_tried(world: World, met: RingOrder, then: str) -> None:
+async def another_tried(world: World, order: RingOrder, then: str) -> None:
     """With two endpoints failed, check that the client tries another one; then go to clause `then`.
 
     A61 requires that attempt by A42-PRO-02, A42 by A42-PRO-04. The clause `then` depends on it.
@@ -69,7 +69,7 @@ async def another_tried(world: World, met: RingOrder, then: str) -> None:
     owed = ("A42-PRO-02", "A42-PRO-04")
     by = {"A42": AttemptCount(), "A61-2023": ANOTHER}
     world.checks.turn_to(owed[world.checks.own("A42-PRO-02", by) is not ANOTHER])
-    others = [*met][2:]
+    others = [*order][2:]
     await world.attempts.require(ANOTHER, *others, why="two endpoints have failed")
     for clause in owed:
         await world.check(clause, world.attempts.seen(*others), ANOTHER)
@@ -79,23 +79,22 @@ async def another_tried(world: World, met: RingOrder, then: str) -> None:
 @scenario("A42-PRO-01")
 async def test_one_ready(world: World) -> None:
     """While the policy reports IDLE or READY, it does not connect without a pick."""
-    met = await ring_order(world, 4)
-    await met.make_ready(met[0])
+    order = await ring_order(world, 4)
+    await order.make_ready(order[0])
     await world.attempts.quiet_from_now(why="one endpoint is READY and no request comes")
-    await world.check("A42-PRO-01", world.attempts.seen(), AttemptCount(least={met[0].address: 1}))
+    its_own = AttemptCount(least={order[0].address: 1})
+    await world.check("A42-PRO-01", world.attempts.seen(), its_own)
     since = world.now
-    await met[0].kill()
-    await world.attempts.quiet_from_now(
-        why="the only connection was lost, so all endpoints are IDLE"
-    )
+    await order[0].kill()
+    await world.attempts.quiet_from_now(why="the only connection was lost: all are IDLE")
     await world.check("A42-PRO-01", world.attempts.seen(since=since), AttemptCount())
 
 
 @scenario("A42-PRO-03", "A42-PRO-09", needs=CANCEL)
 async def test_first_failed(world: World) -> None:
     """After one failure the policy connects to another endpoint, also after the request ended."""
-    met = await failed_unasked(world, Stall(), Stall())
-    attempts = await world.attempts.until(ANOTHER, met[1], met[2])
+    order = await fail_without_requests(world, Stall(), Stall())
+    attempts = await world.attempts.until(ANOTHER, order[1], order[2])
     await world.check("A42-PRO-03", attempts, ANOTHER)
     await world.check("A42-PRO-09", attempts, ANOTHER)
 
@@ -103,15 +102,15 @@ async def test_first_failed(world: World) -> None:
 @scenario("A42-PRO-03", "A42-PRO-09", needs=CANCEL)
 async def test_first_lost_and_failed(world: World) -> None:
     """The policy connects to another endpoint if the one that failed was connected before."""
-    met = await ring_order(world, 3)
-    await met.set_modes(Serve(), Stall(), Stall())
-    await met.make_ready(met[0])
-    await met[0].set_mode(Hold())
-    await met[0].kill()
+    order = await ring_order(world, 3)
+    await order.set_modes(Serve(), Stall(), Stall())
+    await order.make_ready(order[0])
+    await order[0].set_mode(Hold())
+    await order[0].kill()
     await world.attempts.quiet_from_now(why="the only connection was lost")
-    await world.request_and_cancel(met.request, met[0], count=2)
-    await met[0].set_mode(Close())
-    attempts = await world.attempts.until(ANOTHER, met[1], met[2])
+    await world.request_and_cancel(order.request, order[0], count=2)
+    await order[0].set_mode(Close())
+    attempts = await world.attempts.until(ANOTHER, order[1], order[2])
     await world.check("A42-PRO-03", attempts, ANOTHER)
     await world.check("A42-PRO-09", attempts, ANOTHER)
 
@@ -123,13 +122,13 @@ async def test_deadline_before_the_failure(world: World) -> None:
     Backoff counts from the start of an attempt, so the client may retry the failed endpoint at
     once.
     """
-    met = await ring_order(world, 3, unasked=True)
-    await met.set_modes(Hold(), Stall(), Stall())
-    waiting = await world.start([met.request], deadline=timing.SEVERAL_MOMENTS)
-    await world.attempts.require_count(met[0], why="a request picked it")
+    order = await ring_order(world, 3, before_requests=True)
+    await order.set_modes(Hold(), Stall(), Stall())
+    waiting = await world.start([order.request], deadline=timing.SEVERAL_MOMENTS)
+    await world.attempts.require_count(order[0], why="a request picked it")
     await world.check("A42-PRO-09", await waiting.over(), EndsWith("DEADLINE_EXCEEDED"))
-    await met[0].set_mode(Close())
-    attempts = await world.attempts.until(ANOTHER, met[1], met[2])
+    await order[0].set_mode(Close())
+    attempts = await world.attempts.until(ANOTHER, order[1], order[2])
     await world.check("A42-PRO-09", attempts, ANOTHER)
 
 
@@ -140,18 +139,18 @@ async def test_all_failed(world: World) -> None:
     Two failures make TRANSIENT_FAILURE. By the first wording of A61 the policy need not connect
     proactively before that.
     """
-    met = await failed_unasked(
+    order = await fail_without_requests(
         world, *[Close()] * 3, beside=[tier(1, await endpoints(world, Serve()))]
     )
-    each = AttemptCount(least={endpoint.address: 1 for endpoint in met})
+    each = AttemptCount(least={endpoint.address: 1 for endpoint in order})
     once, three = (AttemptCount(total=count, others=True) for count in (1, 3))
     attempts = await world.attempts.until(each)
     await world.check("A42-PRO-02", attempts, {"A42": three, "A61-2023": once, "A61": each})
     await world.check("A42-PRO-04", attempts, DistinctAttempts(2))
-    since, again = world.now, AttemptCount(least={met[3].address: 1})
-    await met[3].set_mode(Serve())
-    went_on = await world.attempts.until(again, met[3], since=since)
-    repaired = AllServedBy((met[3].address,))
+    since, again = world.now, AttemptCount(least={order[3].address: 1})
+    await order[3].set_mode(Serve())
+    went_on = await world.attempts.until(again, order[3], since=since)
+    repaired = AllServedBy((order[3].address,))
     calls = await world.eventually(repaired, lambda: world.call(world.sessions(5)))
     await world.check("A42-PRO-06", attempts, each)
     await world.check("A42-PRO-06", went_on, again)
@@ -165,18 +164,18 @@ async def test_two_failed(world: World) -> None:
     Two endpoints failed for requests that have ended. Their backoff may be over, so the client may
     retry them before it tries the third.
     """
-    met = await failed_unasked(world, Stall(), Stall(), count=2)
-    a_third = EndpointsTried(len(met), least=3)
+    order = await fail_without_requests(world, Stall(), Stall(), count=2)
+    a_third = EndpointsTried(len(order), least=3)
     attempts = await world.attempts.until(a_third)
     await world.check(
         "A42-PRO-02", attempts, {"A42": AttemptCount(total=3, others=True), "A61-2023": a_third}
     )
 
 
-def orders(met: RingOrder) -> dict[str, AttemptOrder]:
+def orders(order: RingOrder) -> dict[str, AttemptOrder]:
     """Return the known orders of proactive attempts after the first listed endpoint failed."""
-    first, *others = met.served.addresses()
-    around = [*met.around()]
+    first, *others = order.served.addresses()
+    around = [*order.around()]
     place = around.index(first)
     onward = around[place + 1 :] + around[:place]
     around.remove(first)
@@ -189,9 +188,9 @@ def orders(met: RingOrder) -> dict[str, AttemptOrder]:
     return {name: AttemptOrder((first, *way)) for name, way in choices.items()}
 
 
-def all_differ(met: RingOrder) -> bool:
+def all_differ(order: RingOrder) -> bool:
     """Return whether no two of the known orders of attempts are the same."""
-    known = orders(met)
+    known = orders(order)
     return len({*known.values()}) == len(known)
 
 
@@ -207,28 +206,28 @@ async def test_order(world: World) -> None:
         RingOrder(world, five, ranked(five).with_policy(LARGE), key_format)
         for five in world.rng.sample([*fives], MANY_LISTS)
     )
-    met = first_with(all_differ, walks, what="listed such that the known orders differ")
-    await world.serve(met.served)
-    await met.set_modes(Hold(), *[Close()] * 4)
-    await world.request_and_cancel(met.request, met[0])
-    await met[0].set_mode(Close())
-    each = AttemptCount(least={endpoint.address: 1 for endpoint in met})
+    order = first_with(all_differ, walks, what="listed such that the known orders differ")
+    await world.serve(order.served)
+    await order.set_modes(Hold(), *[Close()] * 4)
+    await world.request_and_cancel(order.request, order[0])
+    await order[0].set_mode(Close())
+    each = AttemptCount(least={endpoint.address: 1 for endpoint in order})
     attempts = await world.attempts.until(each)
-    await world.check("A42-PRO-05", attempts, orders(met))
+    await world.check("A42-PRO-05", attempts, orders(order))
 
 
 @scenario("A42-PRO-02", "A42-PRO-04", "A42-PRO-07", needs=CANCEL, seconds=4, waits=True)
 async def test_stops_at_ready(world: World) -> None:
     """Once one endpoint is READY, the policy does not connect to further IDLE endpoints."""
-    met = await failed_unasked(world, *[Hold()] * 3, count=2)
-    await another_tried(world, met, "A42-PRO-07")
-    held = next(endpoint for endpoint in [*met][2:] if endpoint.attempts)
-    idle = [endpoint for endpoint in met if not endpoint.attempts]
+    order = await fail_without_requests(world, *[Hold()] * 3, count=2)
+    await another_tried(world, order, "A42-PRO-07")
+    held = next(endpoint for endpoint in [*order][2:] if endpoint.attempts)
+    idle = [endpoint for endpoint in order if not endpoint.attempts]
     if not idle:
         raise Unsupported("the client tried all five endpoints before one was READY")
-    for endpoint in [*met][2:]:
+    for endpoint in [*order][2:]:
         await endpoint.set_mode(Serve())
-    there, picks = AllServedBy((held.address,)), [met.beginning_with(held)]
+    there, picks = AllServedBy((held.address,)), [order.beginning_with(held)]
     await world.rounds.require(there, lambda: world.call(picks), why="it was CONNECTING and serves")
     await world.attempts.quiet_from_now(why="attempts in flight have arrived by then")
     never = [
@@ -247,13 +246,13 @@ async def test_backoff_with_requests(world: World) -> None:
     the first failure, does not either.
     """
     gaps, within = backoffs(world)
-    met = await ring_order(world, 2)
-    await met.set_modes(Close(), Close())
-    await world.attempts.until(ANOTHER, met[0], meanwhile=[met.request])
-    one_more_for_each = RingHash(minimum=LARGE_SIZE + len(met))
-    await world.serve(met.served.with_policy(one_more_for_each))
-    often = AttemptCount(least={met[0].address: gaps + 1}, others=True)
-    attempts = await world.attempts.until(often, meanwhile=[met.request], within=within)
+    order = await ring_order(world, 2)
+    await order.set_modes(Close(), Close())
+    await world.attempts.until(ANOTHER, order[0], meanwhile=[order.request])
+    one_more_for_each = RingHash(minimum=LARGE_SIZE + len(order))
+    await world.serve(order.served.with_policy(one_more_for_each))
+    often = AttemptCount(least={order[0].address: gaps + 1}, others=True)
+    attempts = await world.attempts.until(often, meanwhile=[order.request], within=within)
     await world.check("A42-PRO-08", attempts, backed_off(world, gaps, needed=gaps))
 
 
@@ -265,8 +264,8 @@ async def test_backoff_without_requests(world: World) -> None:
     often.
     """
     gaps, within = backoffs(world)
-    met = await failed_unasked(world, count=2)
-    often = AttemptCount(least={met[0].address: gaps + 1}, others=True)
+    order = await fail_without_requests(world, count=2)
+    often = AttemptCount(least={order[0].address: gaps + 1}, others=True)
     attempts = await world.attempts.until(often, within=within)
     await world.check("A42-PRO-08", attempts, backed_off(world, gaps, needed=1))
 
@@ -293,12 +292,12 @@ def backed_off(world: World, gaps: int, *, needed: int) -> AttemptSpacing:
 @scenario("A42-PRO-10")
 async def test_ready_endpoint_lost(world: World) -> None:
     """If the only READY endpoint is lost while others have failed, the policy connects again."""
-    met = await ring_order(world, 4)
-    await met.arrange("TRANSIENT_FAILURE", "TRANSIENT_FAILURE", "READY", "IDLE")
-    await met[2].set_mode(Close())
+    order = await ring_order(world, 4)
+    await order.arrange("TRANSIENT_FAILURE", "TRANSIENT_FAILURE", "READY", "IDLE")
+    await order[2].set_mode(Close())
     since = world.now
-    await met[2].kill()
-    attempts = await world.attempts.until(ANOTHER, met[2], met[3], since=since)
+    await order[2].kill()
+    attempts = await world.attempts.until(ANOTHER, order[2], order[3], since=since)
     by = {"A42": ANOTHER, "A61-2023": AttemptCount(), "A61": ANOTHER}
     await world.check("A42-PRO-10", attempts, by)
 
@@ -306,12 +305,12 @@ async def test_ready_endpoint_lost(world: World) -> None:
 @scenario("A42-PRO-10")
 async def test_ready_endpoint_lost_beside_one_failed(world: World) -> None:
     """If the only READY endpoint is lost while one other has failed, the policy connects again."""
-    met = await ring_order(world, 3)
-    await met.arrange("TRANSIENT_FAILURE", "READY", "IDLE")
-    await met[1].set_mode(Close())
+    order = await ring_order(world, 3)
+    await order.arrange("TRANSIENT_FAILURE", "READY", "IDLE")
+    await order[1].set_mode(Close())
     since = world.now
-    await met[1].kill()
-    attempts = await world.attempts.until(ANOTHER, met[1], met[2], since=since)
+    await order[1].kill()
+    attempts = await world.attempts.until(ANOTHER, order[1], order[2], since=since)
     by = {"A42": ANOTHER, "A61-2023": AttemptCount(), "A61": ANOTHER}
     await world.check("A42-PRO-10", attempts, by)
 
@@ -344,12 +343,12 @@ async def test_ready_endpoint_removed(world: World) -> None:
     first, second, idle = left_to_and_fro(world, members)
     ready = next(endpoint for endpoint in members if endpoint not in {first, second, idle})
     four = (first, second, ready, idle)
-    met = RingOrder(world, four, ranked(four).with_policy(LARGE), world.checks.key_format)
-    await world.serve(met.served)
-    await met.arrange("TRANSIENT_FAILURE", "TRANSIENT_FAILURE", "READY", "IDLE")
-    await world.serve(met.without(met[2]))
-    tried = AttemptCount(least={met[3].address: 1})
-    attempts = await world.attempts.until(tried, met[3])
+    order = RingOrder(world, four, ranked(four).with_policy(LARGE), world.checks.key_format)
+    await world.serve(order.served)
+    await order.arrange("TRANSIENT_FAILURE", "TRANSIENT_FAILURE", "READY", "IDLE")
+    await world.serve(order.without(order[2]))
+    tried = AttemptCount(least={order[3].address: 1})
+    attempts = await world.attempts.until(tried, order[3])
     await world.check(
         "A42-PRO-11", attempts, {"A42": tried, "A61-2023": AttemptCount(), "A61": tried}
     )
@@ -358,10 +357,10 @@ async def test_ready_endpoint_removed(world: World) -> None:
 @scenario("A42-PRO-11")
 async def test_ready_endpoint_removed_beside_one_failed(world: World) -> None:
     """If an update removes the READY endpoint while one other has failed, the policy connects."""
-    met = await ring_order(world, 3)
-    await met.arrange("TRANSIENT_FAILURE", "READY", "IDLE")
-    await world.serve(met.without(met[1]))
-    attempts = await world.attempts.until(ANOTHER, met[2])
+    order = await ring_order(world, 3)
+    await order.arrange("TRANSIENT_FAILURE", "READY", "IDLE")
+    await world.serve(order.without(order[1]))
+    attempts = await world.attempts.until(ANOTHER, order[2])
     by = {"A42": ANOTHER, "A61-2023": AttemptCount(), "A61": ANOTHER}
     await world.check("A42-PRO-11", attempts, by)
 
@@ -372,12 +371,12 @@ async def test_connecting_endpoint_removed(world: World) -> None:
 
     The policy has chosen which endpoint it connects.
     """
-    met = await failed_unasked(world, *[Stall()] * 3, count=2)
-    await another_tried(world, met, "A42-PRO-11")
-    left = [endpoint for endpoint in met if not endpoint.attempts]
+    order = await fail_without_requests(world, *[Stall()] * 3, count=2)
+    await another_tried(world, order, "A42-PRO-11")
+    left = [endpoint for endpoint in order if not endpoint.attempts]
     if not left:
         raise Unsupported("the client tried all five endpoints once two had failed")
-    await world.serve(met.without(*(endpoint for endpoint in [*met][2:] if endpoint.attempts)))
+    await world.serve(order.without(*(endpoint for endpoint in [*order][2:] if endpoint.attempts)))
     attempts = await world.attempts.until(ANOTHER, *left)
     by = {"A42": ANOTHER, "A61-2023": AttemptCount(), "A61": ANOTHER}
     await world.check("A42-PRO-11", attempts, by)
@@ -388,9 +387,9 @@ async def test_connecting_endpoint_removed(world: World) -> None:
 )
 async def test_concurrent_attempts(world: World) -> None:
     """The policy connects proactively only while no endpoint is CONNECTING (A61), or to several."""
-    met = await failed_unasked(world, *[Stall()] * 3, count=2)
-    await another_tried(world, met, "A61-PRO-01")
-    stalled = [*met][2:]
+    order = await fail_without_requests(world, *[Stall()] * 3, count=2)
+    await another_tried(world, order, "A61-PRO-01")
+    stalled = [*order][2:]
     await world.attempts.quiet_from_now(
         *stalled, why="one of them is CONNECTING", seconds=timing.SEVERAL_MOMENTS
     )
@@ -405,13 +404,13 @@ async def test_concurrent_attempts(world: World) -> None:
 @scenario("A61-PRO-01")
 async def test_picked_endpoint_connecting(world: World) -> None:
     """The policy connects no endpoint proactively while one that a request picked is CONNECTING."""
-    met = await ring_order(world, 3)
-    await met.set_modes(Hold(), Close(), Hold())
-    await met.make_connecting(met[0])
-    await world.start([met.beginning_with(met[1], met[0])])
-    await world.attempts.require_count(met[1], why="a request picked it")
-    await world.attempts.quiet_from_now(met[2], why="one has failed, and one is CONNECTING")
-    await world.check("A61-PRO-01", world.attempts.seen(met[2]), AttemptCount())
+    order = await ring_order(world, 3)
+    await order.set_modes(Hold(), Close(), Hold())
+    await order.make_connecting(order[0])
+    await world.start([order.beginning_with(order[1], order[0])])
+    await world.attempts.require_count(order[1], why="a request picked it")
+    await world.attempts.quiet_from_now(order[2], why="one has failed, and one is CONNECTING")
+    await world.check("A61-PRO-01", world.attempts.seen(order[2]), AttemptCount())
 
 
 @scenario("A61-PRO-02", needs=CANCEL, seconds=4, waits=True)
@@ -420,8 +419,8 @@ async def test_failed_endpoints_retry(world: World) -> None:
 
     The check needs three attempts: a client that retries only once stops after the second.
     """
-    met = await failed_unasked(world, Close(), Close(), Close())
-    thrice = AttemptCount(least={endpoint.address: 3 for endpoint in met})
+    order = await fail_without_requests(world, Close(), Close(), Close())
+    thrice = AttemptCount(least={endpoint.address: 3 for endpoint in order})
     await world.check("A61-PRO-02", await world.attempts.until(thrice), thrice)
 
 

@@ -61,7 +61,7 @@ async def test_one_hash(world: World) -> None:
 async def test_idle_beside_connecting(world: World) -> None:
     """A request connects an IDLE endpoint while another is CONNECTING, and after it was lost.
 
-    The other is READY by then, so that the policy connects nothing unasked.
+    The other is READY by then, so that the policy connects nothing proactively.
     """
     order = await ring_order(world, 3)
     await order.set_modes(Hold(), Serve(), Serve())
@@ -271,11 +271,11 @@ async def test_one_of_two_connections_lost(world: World) -> None:
     await order.arrange("READY", "READY", "IDLE")
     since = world.now
     await order[0].kill()
-    unasked = AttemptCount()
+    proactive = AttemptCount()
     for _ in range(2):
         await world.attempts.quiet_from_now(why="one of two connections was lost")
-        await world.check("A42-SUB-13", world.attempts.seen(order[0], since=since), unasked)
-        await world.check("A42-PRO-01", world.attempts.seen(since=since), unasked)
+        await world.check("A42-SUB-13", world.attempts.seen(order[0], since=since), proactive)
+        await world.check("A42-PRO-01", world.attempts.seen(since=since), proactive)
         await world.require_served([order.beginning_with(order[1])] * 5)
     calls = await world.call([order.request] * 5)
     await world.check("A42-SUB-11", calls, AllServedBy((order[0].address,)))

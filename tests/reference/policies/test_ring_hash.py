@@ -98,7 +98,7 @@ def test_lost_connection_is_idle_until_picked(rules: Rules) -> None:
 def with_two_failed(
     rules: Rules, addresses: tuple[str, ...] = ADDRESSES
 ) -> tuple[Bench, int, list[str]]:
-    """Fail the first and the second of some hash; the third is then under way, unasked."""
+    """Fail the first and the second of some hash; the third is then under way, proactively."""
     bench = started(rules, addresses)
     order = ("a:1", "b:1", "c:1", "d:1")[: len(addresses)]
     request_hash = hash_for(addresses, order)
@@ -112,7 +112,7 @@ def with_two_failed(
 
 
 @pytest.mark.parametrize("rules", BOTH)
-def test_one_failed_of_several_is_connecting_and_goes_on_unasked(rules: Rules) -> None:
+def test_one_failed_of_several_is_connecting_and_goes_on_proactively(rules: Rules) -> None:
     bench = started(rules)
     bench.pick(hash_for(ADDRESSES, ("b:1",)))
     bench.take_attempts()
@@ -260,7 +260,7 @@ def test_failure_sticks_while_tried_again(rules: Rules) -> None:
     assert bench.served_by(request_hash) == "a:1"
 
 
-# Unasked attempts.
+# ProactiveAttempt attempts.
 
 
 def test_a42_one_under_way_round_the_ring() -> None:
@@ -280,7 +280,7 @@ def test_a42_one_under_way_round_the_ring() -> None:
     assert bench.take_attempts() == [order[1]]
 
 
-def test_a42_pro_07_what_was_wanted_unasked_is_given_up_at_ready() -> None:
+def test_a42_pro_07_what_was_wanted_proactively_is_given_up_at_ready() -> None:
     bench = started(A42, ADDRESSES[:2])
     bench.pick(hash_for(ADDRESSES[:2], ("a:1",)))
     bench.fail("a:1", "b:1")  # It is the turn of a:1, after its backoff.

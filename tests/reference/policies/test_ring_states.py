@@ -74,7 +74,7 @@ def test_aggregated_state(states: list[State], aggregated: State) -> None:
         ("first_idle_after_failure", FAILED, "a:F b:F c:I", "b", None),
     ],
 )
-def test_unasked(
+def test_proactive_attempt(
     rule: str, aggregated: State, prospects: str, last: str | None, expected: str | None
 ) -> None:
     letters = {"I": IDLE, "C": CONNECTING, "R": READY, "F": FAILED}

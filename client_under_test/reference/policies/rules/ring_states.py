@@ -117,11 +117,13 @@ def first_idle_after_failure(
 
 @dataclass(frozen=True, kw_only=True)
 class RingStateRules:
-    """The states of ring_hash, and the attempts that it makes unasked."""
+    """The states of ring_hash, and the attempts that it makes proactively."""
 
     counted_state: Callable[[State, State], State] = counted_state
     aggregated_state: Callable[[Sequence[State]], State] = aggregated_state
-    unasked: Callable[[State, Sequence[Prospect], str | None], str | None] = next_along_the_ring
+    proactive_attempt: Callable[[State, Sequence[Prospect], str | None], str | None] = (
+        next_along_the_ring
+    )
     ring_endpoints_retry: bool = False
     """Set if the ring retries a failed endpoint on its own, and not only when it is picked.
 

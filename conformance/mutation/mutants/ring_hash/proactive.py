@@ -12,7 +12,7 @@ from client_under_test.reference.policies.rules.ring_states import (
 from client_under_test.reference.transport.backoff import backoff_delay
 from client_under_test.reference.values import Endpoint, State
 
-Unasked = Callable[[State, Sequence[Prospect], str | None], str | None]
+ProactiveAttempt = Callable[[State, Sequence[Prospect], str | None], str | None]
 
 
 FAILED = State.TRANSIENT_FAILURE
@@ -24,17 +24,17 @@ ENOUGH_TO_FAIL = 2
 Hindered = Callable[[State, Sequence[Prospect]], bool]
 
 
-def unless(hindered: Hindered) -> Unasked:
+def unless(hindered: Hindered) -> ProactiveAttempt:
     """Follow A61's rule, but connect nothing if `hindered` matches."""
 
-    def unasked(
+    def proactive_attempt(
         aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
     ) -> str | None:
         if hindered(aggregated, prospects):
             return None
         return first_idle(aggregated, prospects, last_failed)
 
-    return unasked
+    return proactive_attempt
 
 
 def never_ready() -> Hindered:
@@ -49,7 +49,7 @@ def never_ready() -> Hindered:
     return hindered
 
 
-def unless_once_ready(hindered: Hindered) -> Unasked:
+def unless_once_ready(hindered: Hindered) -> ProactiveAttempt:
     """Follow A61's rule, but connect nothing once an endpoint was READY and `hindered` matches."""
     before = never_ready()
     return unless(
@@ -111,15 +111,15 @@ def too_few_failed(_aggregated: State, prospects: Sequence[Prospect]) -> bool:
 busy_while_ready = Mutant(
     clause="A42-PRO-01",
     broken="endpoints are connected although one is READY",
-    rules={"unasked": while_ready_too},
+    rules={"proactive_attempt": while_ready_too},
 )
 
 
-def when_lost() -> Unasked:
+def when_lost() -> ProactiveAttempt:
     """Follow A61's rule, and connect an endpoint when the last READY one is lost."""
     was_ready = False
 
-    def unasked(
+    def proactive_attempt(
         aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
     ) -> str | None:
         nonlocal was_ready
@@ -128,21 +128,21 @@ def when_lost() -> Unasked:
             return next(iter(idle_ones(prospects)), None)
         return first_idle(aggregated, prospects, last_failed)
 
-    return unasked
+    return proactive_attempt
 
 
 replaced_when_lost = Mutant(
     clause="A42-PRO-01",
     broken="when the only READY endpoint is lost, another one connects",
-    rules={"unasked": when_lost()},
+    rules={"proactive_attempt": when_lost()},
 )
 
 
-def when_fewer_are_ready() -> Unasked:
+def when_fewer_are_ready() -> ProactiveAttempt:
     """Follow A61's rule, and connect an endpoint when one of several READY ones is lost."""
     most = 0
 
-    def unasked(
+    def proactive_attempt(
         aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
     ) -> str | None:
         nonlocal most
@@ -152,41 +152,43 @@ def when_fewer_are_ready() -> Unasked:
             return next(iter(idle_ones(prospects)), None)
         return first_idle(aggregated, prospects, last_failed)
 
-    return unasked
+    return proactive_attempt
 
 
 replaced_beside_ready = Mutant(
     clause="A42-PRO-01",
     broken="when one of two READY endpoints is lost, an IDLE one connects",
-    rules={"unasked": when_fewer_are_ready()},
+    rules={"proactive_attempt": when_fewer_are_ready()},
 )
 
 
 gives_up_when_failed = Mutant(
     clause="A42-PRO-02",
     broken="in TRANSIENT_FAILURE no endpoint is connected without a pick",
-    rules={"unasked": unless(lambda aggregated, _: aggregated is FAILED)},
+    rules={"proactive_attempt": unless(lambda aggregated, _: aggregated is FAILED)},
 )
 
 
 needs_a_pick_to_go_on = Mutant(
     clause="A42-PRO-03",
     broken="after one failure no endpoint is connected without a pick",
-    rules={"unasked": unless(lambda aggregated, _: aggregated is State.CONNECTING)},
+    rules={"proactive_attempt": unless(lambda aggregated, _: aggregated is State.CONNECTING)},
 )
 
 
 needs_a_pick_after_a_loss = Mutant(
     clause="A42-PRO-03",
     broken="when a lost endpoint fails to reconnect, none is connected without a pick",
-    rules={"unasked": unless_once_ready(lambda aggregated, _: aggregated is State.CONNECTING)},
+    rules={
+        "proactive_attempt": unless_once_ready(lambda aggregated, _: aggregated is State.CONNECTING)
+    },
 )
 
 
 same_endpoint_again = Mutant(
     clause="A42-PRO-04",
     broken="after a failure only the same endpoint is retried",
-    rules={"unasked": the_same_again},
+    rules={"proactive_attempt": the_same_again},
     edition="seed",
 )
 
@@ -194,7 +196,7 @@ same_endpoint_again = Mutant(
 lowest_address_first = Mutant(
     clause="A42-PRO-05",
     broken="endpoints are connected in the order of their addresses",
-    rules={"unasked": by_address},
+    rules={"proactive_attempt": by_address},
     reports="of the addresses",
 )
 
@@ -202,14 +204,14 @@ lowest_address_first = Mutant(
 only_the_first_three = Mutant(
     clause="A42-PRO-06",
     broken="after three failures the policy stops connecting",
-    rules={"unasked": unless(lambda _, prospects: failures(prospects) > ENOUGH_TO_FAIL)},
+    rules={"proactive_attempt": unless(lambda _, prospects: failures(prospects) > ENOUGH_TO_FAIL)},
 )
 
 
 goes_on_when_ready = Mutant(
     clause="A42-PRO-07",
     broken="endpoints are connected although one is READY",
-    rules={"unasked": while_ready_too},
+    rules={"proactive_attempt": while_ready_too},
 )
 
 
@@ -254,32 +256,32 @@ no_backoff_after_an_update = Mutant(
 ends_with_its_request = Mutant(
     clause="A42-PRO-09",
     broken="the policy stops connecting when an attempt fails after its request ended",
-    rules={"unasked": lambda _aggregated, _prospects, _last_failed: None},
+    rules={"proactive_attempt": lambda _aggregated, _prospects, _last_failed: None},
 )
 
 
 loss_unnoticed = Mutant(
     clause="A42-PRO-10",
     broken="with two endpoints failed no endpoint is connected without a pick",
-    rules={"unasked": unless(lambda _, prospects: failures(prospects) > 1)},
+    rules={"proactive_attempt": unless(lambda _, prospects: failures(prospects) > 1)},
 )
 
 
 loss_unnoticed_after_one = Mutant(
     clause="A42-PRO-10",
     broken="when the READY endpoint is lost while one other has failed, none is connected",
-    rules={"unasked": unless_once_ready(too_few_failed)},
+    rules={"proactive_attempt": unless_once_ready(too_few_failed)},
 )
 
 
 removal_unnoticed = Mutant(
     clause="A42-PRO-11",
     broken="with two endpoints failed no endpoint is connected without a pick",
-    rules={"unasked": unless(lambda _, prospects: failures(prospects) > 1)},
+    rules={"proactive_attempt": unless(lambda _, prospects: failures(prospects) > 1)},
 )
 
 
-def unless_shortened(hindered: Hindered) -> Unasked:
+def unless_shortened(hindered: Hindered) -> ProactiveAttempt:
     """Follow A61's rule, but connect nothing once the list is shorter and `hindered` matches."""
     longest = 0
 
@@ -294,21 +296,21 @@ def unless_shortened(hindered: Hindered) -> Unasked:
 removal_unnoticed_after_one = Mutant(
     clause="A42-PRO-11",
     broken="when the READY endpoint is removed while one other has failed, none is connected",
-    rules={"unasked": unless_shortened(too_few_failed)},
+    rules={"proactive_attempt": unless_shortened(too_few_failed)},
 )
 
 
 removal_of_a_held_one_unnoticed = Mutant(
     clause="A42-PRO-11",
     broken="when a CONNECTING endpoint is removed, no other is connected",
-    rules={"unasked": unless_shortened(never_ready())},
+    rules={"proactive_attempt": unless_shortened(never_ready())},
 )
 
 
 many_at_once = Mutant(
     clause="A42-PRO-12",
     broken="each change connects one more endpoint",
-    rules={"unasked": several_at_once},
+    rules={"proactive_attempt": several_at_once},
     reports="several",
 )
 
@@ -316,15 +318,15 @@ many_at_once = Mutant(
 several_endpoints_at_a_time = Mutant(
     clause="A61-PRO-01",
     broken="each change connects one more endpoint",
-    rules={"unasked": several_at_once},
+    rules={"proactive_attempt": several_at_once},
 )
 
 
-def beside_picked_ones() -> Unasked:
+def beside_picked_ones() -> ProactiveAttempt:
     """Follow A61's rule, but ignore attempts that picks have caused."""
     own: set[str] = set()
 
-    def unasked(
+    def proactive_attempt(
         aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
     ) -> str | None:
         counting = [
@@ -334,13 +336,13 @@ def beside_picked_ones() -> Unasked:
         own.update([] if found is None else [found])
         return found
 
-    return unasked
+    return proactive_attempt
 
 
 own_attempts_only = Mutant(
     clause="A61-PRO-01",
     broken="an IDLE endpoint is connected although one that a request picked is CONNECTING",
-    rules={"unasked": beside_picked_ones()},
+    rules={"proactive_attempt": beside_picked_ones()},
 )
 
 
@@ -354,11 +356,11 @@ failed_ones_rest = Mutant(
 new_list_unnoticed = Mutant(
     clause="A61-PRO-03",
     broken="after one failure no endpoint is connected without a pick",
-    rules={"unasked": unless(lambda aggregated, _: aggregated is State.CONNECTING)},
+    rules={"proactive_attempt": unless(lambda aggregated, _: aggregated is State.CONNECTING)},
 )
 
 
-def unless_the_list_is_new() -> Unasked:
+def unless_the_list_is_new() -> ProactiveAttempt:
     """Follow A61's rule, but connect nothing at an update of the list."""
     listed: tuple[str, ...] = ()
 
@@ -373,11 +375,11 @@ def unless_the_list_is_new() -> Unasked:
 looked_at_reports_only = Mutant(
     clause="A61-PRO-03",
     broken="proactive connections are checked only when an endpoint's state changes",
-    rules={"unasked": unless_the_list_is_new()},
+    rules={"proactive_attempt": unless_the_list_is_new()},
 )
 
 
-def unless_new_and_failed() -> Unasked:
+def unless_new_and_failed() -> ProactiveAttempt:
     """Follow A61's rule, but connect nothing at an update of the list in TRANSIENT_FAILURE."""
     listed: tuple[str, ...] = ()
 
@@ -392,7 +394,7 @@ def unless_new_and_failed() -> Unasked:
 new_list_unnoticed_when_failed = Mutant(
     clause="A61-PRO-03",
     broken="in TRANSIENT_FAILURE an update of the list has no endpoint connected",
-    rules={"unasked": unless_new_and_failed()},
+    rules={"proactive_attempt": unless_new_and_failed()},
 )
 
 

@@ -66,7 +66,7 @@ def once_connected(
 connects_at_the_start = Mutant(
     clause="A42-SUB-01",
     broken="endpoints are connected before any request",
-    rules={"unasked": whatever_is_idle},
+    rules={"proactive_attempt": whatever_is_idle},
 )
 
 
@@ -74,7 +74,7 @@ def at_an_update() -> Callable[[State, Sequence[Prospect], str | None], str | No
     """Connect an IDLE endpoint when the list has changed."""
     listed: list[frozenset[str]] = []
 
-    def unasked(
+    def proactive_attempt(
         aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
     ) -> str | None:
         now = frozenset(prospect.identity for prospect in prospects)
@@ -83,13 +83,13 @@ def at_an_update() -> Callable[[State, Sequence[Prospect], str | None], str | No
         rule = whatever_is_idle if is_new else first_idle
         return rule(aggregated, prospects, last_failed)
 
-    return unasked
+    return proactive_attempt
 
 
 connects_at_an_update = Mutant(
     clause="A42-SUB-01",
     broken="an update of the list connects an endpoint before any request",
-    rules={"unasked": at_an_update()},
+    rules={"proactive_attempt": at_an_update()},
 )
 
 
@@ -188,7 +188,7 @@ def once_two_are_ready(
 all_connected_beside_two = Mutant(
     clause="A42-SUB-03",
     broken="once requests have picked two endpoints, the others connect",
-    rules={"unasked": once_two_are_ready},
+    rules={"proactive_attempt": once_two_are_ready},
 )
 
 
@@ -196,19 +196,19 @@ def at_an_update_while_ready() -> Callable[[State, Sequence[Prospect], str | Non
     """Connect an IDLE endpoint when the list has changed while an endpoint is READY."""
     changed = at_an_update()
 
-    def unasked(
+    def proactive_attempt(
         aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
     ) -> str | None:
         rule = changed if aggregated is READY else first_idle
         return rule(aggregated, prospects, last_failed)
 
-    return unasked
+    return proactive_attempt
 
 
 one_connected_at_an_update = Mutant(
     clause="A42-SUB-03",
     broken="an update of the list while an endpoint is READY connects another one",
-    rules={"unasked": at_an_update_while_ready()},
+    rules={"proactive_attempt": at_an_update_while_ready()},
 )
 
 
@@ -363,7 +363,7 @@ lost_counts_as_failed_in_the_state = Mutant(
 lost_and_renewed = Mutant(
     clause="A42-SUB-13",
     broken="a lost connection is replaced at once",
-    rules={"unasked": once_connected},
+    rules={"proactive_attempt": once_connected},
 )
 
 
@@ -371,7 +371,7 @@ def once_ready() -> Callable[[State, Sequence[Prospect], str | None], str | None
     """Follow A61's rule, and connect an endpoint that was READY before as soon as it is IDLE."""
     ready: set[str] = set()
 
-    def unasked(
+    def proactive_attempt(
         aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
     ) -> str | None:
         ready.update(each.identity for each in prospects if each.counted is READY)
@@ -381,13 +381,13 @@ def once_ready() -> Callable[[State, Sequence[Prospect], str | None], str | None
             return renewed
         return first_idle(aggregated, prospects, last_failed)
 
-    return unasked
+    return proactive_attempt
 
 
 lost_and_renewed_beside_ready = Mutant(
     clause="A42-SUB-13",
     broken="a lost connection is replaced at once if another endpoint is READY",
-    rules={"unasked": once_ready()},
+    rules={"proactive_attempt": once_ready()},
 )
 
 
