@@ -39,6 +39,10 @@ NONE: Shape = {"none": "none-x none-y"}
 """A tree without any cluster."""
 
 
+TWO: Shape = {"two": "two-x two-b two-y two-c"}
+"""A tree without two of its leaves."""
+
+
 SHARING: tuple[Shape, ...] = ({"one": "x b"}, {"top": "other d", "other": "x c"})
 """Two aggregates that list a missing leaf; one of them is below a third aggregate."""
 
@@ -65,8 +69,8 @@ CLAUSES = {
 )
 async def test_clusters(world: World) -> None:
     """A cluster that does not come within 15 s does not exist."""
-    planted = await deploy(world, *TREES, NONE, *SHARING, direct=(DIRECT,))
-    missing = (*each_position("x"), "none-x", "none-y", "x", DIRECT)
+    planted = await deploy(world, *TREES, TWO, NONE, *SHARING, direct=(DIRECT,))
+    missing = (*each_position("x"), "two-x", "two-y", "none-x", "none-y", "x", DIRECT)
     lacks = without_resources(planted.served, Kind.CLUSTER, *missing)
     waiting = await waiting_for_all(world, Kind.CLUSTER, lacks)
     for root, calls in waiting.items():

@@ -120,7 +120,7 @@ async def test_one_connecting(world: World) -> None:
 
 
 @scenario("A42-AGG-04", needs=("watch",), seconds=1.2, waits=True)
-@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("count", [2, 3, 5])
 async def test_one_failed(world: World, count: int) -> None:
     """If one endpoint has failed and the others are IDLE, the policy reports CONNECTING.
 
@@ -141,14 +141,18 @@ async def test_one_failed(world: World, count: int) -> None:
 
 
 @scenario("A42-AGG-05", needs=("watch",))
-async def test_connection_lost_while_others_idle(world: World) -> None:
+@pytest.mark.parametrize("count", [1, 2])
+async def test_connections_lost_while_others_idle(world: World, count: int) -> None:
     """If all endpoints are IDLE, the policy reports IDLE."""
     order = await ring_order(world, 3)
     watched = await world.states.watch()
-    await order.make_ready(order[0])
+    connected = [*order][:count]
+    for endpoint in connected:
+        await order.make_ready(endpoint)
     await world.states.require(watched, "READY", why="a request was served")
     told = len(watched.states) - 1
-    await order[0].kill()
+    for endpoint in connected:
+        await endpoint.kill()
     states = await world.states.until(watched, "IDLE", since=told)
     await world.check("A42-AGG-05", states, reports("IDLE", "IDLE", "IDLE"))
 

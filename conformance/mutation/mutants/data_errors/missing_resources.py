@@ -84,6 +84,20 @@ never_sent_fails_all = Mutant(
 )
 
 
+def skipped_if_one(root: str, found: Sequence[Leaf | Missing], in_force: bool, /) -> Choice:  # noqa: FBT001
+    """Skip a missing leaf, but fail the tree if more than one is missing."""
+    lacks = sum(isinstance(leaf, Missing) for leaf in found)
+    return (all_or_nothing if lacks > 1 else those_that_exist)(root, found, in_force)
+
+
+two_never_sent_fail_all = Mutant(
+    clause="A37-TROUBLE-01",
+    broken="when two leaves are never sent, the whole tree fails",
+    rules={"leaves": skipped_if_one},
+    xds=SOON,
+)
+
+
 def never_known_to_later_ones() -> Callable[[str, str, Cluster | None], Cluster | None]:
     """Wait for a missing cluster in each tree that did not wait for it before it was missing."""
     waited: set[tuple[str, str]] = set()

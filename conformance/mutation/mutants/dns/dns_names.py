@@ -88,6 +88,24 @@ waits_for_a_new_name = Mutant(
 )
 
 
+def none_behind_a_name(
+    _root: str, met: Sequence[str], known: Mapping[str, Cluster]
+) -> Sequence[str]:
+    """Return the leaves up to the first whose name is no IPv4 address."""
+    for number, name in enumerate(met):
+        host = getattr(known[name], "dns_name", "").rpartition(":")[0]
+        if host and not host.replace(".", "").isdecimal():
+            return met[: number + 1]
+    return met
+
+
+bad_name_ends_the_list = Mutant(
+    clause="A37-DNS-23",
+    broken="leaves after one with a name that cannot be resolved are not used",
+    rules={"leaf_order": none_behind_a_name},
+)
+
+
 new_name_in_the_middle_ends_the_list = Mutant(
     clause="A37-DNS-26",
     broken="leaves after a middle leaf whose new name does not resolve are not used",

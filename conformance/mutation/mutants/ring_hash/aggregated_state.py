@@ -155,6 +155,19 @@ failed_at_the_first = Mutant(
 )
 
 
+failed_at_the_first_of_many = Mutant(
+    clause="A42-AGG-04",
+    broken="one failed endpoint of more than three makes the policy fail",
+    rules={
+        "aggregated_state": instead(
+            CONNECTING,
+            FAILED,
+            where=lambda states: failed(1)(states) and len(states) > 3,  # noqa: PLR2004
+        )
+    },
+)
+
+
 ready_with_one_failed = Mutant(
     clause="A42-AGG-04",
     broken="one failed endpoint of several leaves the policy READY",
@@ -166,6 +179,26 @@ lost_is_connecting = Mutant(
     clause="A42-AGG-05",
     broken="with all endpoints IDLE the policy is CONNECTING",
     rules={"aggregated_state": instead(IDLE, CONNECTING, where=anywhere)},
+)
+
+
+def if_two_were_ready() -> Rule:
+    """Report READY instead of IDLE once two endpoints were READY."""
+    were_ready = False
+
+    def broken(states: Sequence[State]) -> State:
+        nonlocal were_ready
+        were_ready = were_ready or states.count(READY) == SEVERAL
+        found = aggregated_state(states)
+        return READY if were_ready and found is IDLE else found
+
+    return broken
+
+
+both_lost_is_ready = Mutant(
+    clause="A42-AGG-05",
+    broken="when two READY endpoints lose their connections, the policy stays READY",
+    rules={"aggregated_state": if_two_were_ready()},
 )
 
 
