@@ -27,7 +27,7 @@ from fake_control_plane.exceptions import (
     TokenNeeded,
 )
 from fake_control_plane.export import read_events, write_events
-from fake_control_plane.faults import Nonce
+from fake_control_plane.faults import ExtraResponse, Nonce, UnknownTypeResponse
 from fake_control_plane.kinds import Kind
 from fake_control_plane.load_reporting import OF_ALL, LoadReporting
 from fake_control_plane.loads import (
@@ -64,6 +64,7 @@ __all__ = [
     "Drops",
     "EndpointLoad",
     "Event",
+    "ExtraResponse",
     "HeaderMatch",
     "Identity",
     "Kind",
@@ -93,6 +94,7 @@ __all__ = [
     "StreamOpened",
     "TokenNeeded",
     "Transcript",
+    "UnknownTypeResponse",
     "read_events",
     "write_events",
 ]

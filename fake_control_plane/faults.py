@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -19,6 +19,9 @@ MALFORMED: Final = b"\x0f"
 
 # A type that every client can know and that is no xDS resource.
 NO_RESOURCE_TYPE: Final = TYPE_URL_PREFIX + "google.protobuf.Empty"
+
+# A type of resource without a definition.
+UNKNOWN_TYPE: Final = TYPE_URL_PREFIX + "xdspec.test.UnknownResource"
 
 
 class Nonce(enum.Enum):
@@ -112,6 +115,49 @@ class WrongType(msgspec.Struct, frozen=True):
         """Return a response whose last resource is the Any of another type."""
         stray = Packed("", self.type_url, b"")
         return _with_stray(self, stray, stream, snapshot, version, "wrong type")
+
+
+class ExtraResponse(msgspec.Struct, frozen=True):
+    """A response with just these resources, requested or not; a name may repeat."""
+
+    kind: Kind
+    resources: tuple[Any, ...]
+    """Messages of that type."""
+
+    def version(self, ordinal: int, snapshot: Snapshot) -> str:
+        """Return a unique version, so that its answer cannot be mistaken for another one."""
+        return f"{snapshot.version_info(self.kind)}-extra-{ordinal}"
+
+    def render(self, stream: AdsStream, _: Snapshot, version: str) -> Outgoing | None:
+        """Return the response."""
+        packed = (
+            Packed("", self.kind.type_url, resource.SerializeToString())
+            for resource in self.resources
+        )
+        return stream.disturb(self.kind, version=version, resources=tuple(packed), fault="extra")
+
+
+class UnknownTypeResponse(msgspec.Struct, frozen=True):
+    """A response of a type that no client knows."""
+
+    kind: Kind
+    """The type by which a push knows its version; the response is not of it."""
+    resources: int = 0
+    """How many resources it has."""
+
+    def version(self, ordinal: int, _: Snapshot) -> str:
+        """Return a unique version."""
+        return f"unknown-type-{ordinal}"
+
+    def render(self, _stream: AdsStream, _: Snapshot, version: str) -> Outgoing | None:
+        """Return the response. The stream expects no answer to it."""
+        return Outgoing(
+            type_url=UNKNOWN_TYPE,
+            version=version,
+            nonce=version,
+            resources=(Packed("", UNKNOWN_TYPE, b""),) * self.resources,
+            fault="unknown type",
+        )
 
 
 def _with_stray(

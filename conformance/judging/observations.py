@@ -218,6 +218,44 @@ class Subscriptions(msgspec.Struct, frozen=True, tag="subscriptions"):
     requests: tuple[SubscriptionRequest, ...]
 
 
+class StreamRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A discovery request, as one of its stream."""
+
+    stream: int
+    kind: str
+    """``LISTENER``, ``ROUTE``, ``CLUSTER`` or ``ENDPOINTS``."""
+    names: tuple[str, ...]
+    node: str = ""
+    """The node id; empty if the request has no node."""
+    version: str = ""
+    accepted: str = ""
+    """The version of this kind that the client had ACKed last, on this or an earlier stream."""
+    is_wildcard: bool = False
+    """True if it subscribes to all resources of the kind."""
+    has_foreign_nonce: bool = False
+    """True if no response of its kind and stream had its nonce."""
+
+
+class StreamRequests(msgspec.Struct, frozen=True, tag="stream_requests"):
+    """Discovery requests on all streams, oldest first."""
+
+    requests: tuple[StreamRequest, ...]
+
+    def first_of_streams(self) -> tuple[StreamRequest, ...]:
+        """Return the first request of each stream."""
+        return tuple({each.stream: each for each in reversed(self.requests)}.values())[::-1]
+
+    def first_of_kinds(self) -> tuple[StreamRequest, ...]:
+        """Return the first request of each kind on each stream."""
+        first = {(each.stream, each.kind): each for each in reversed(self.requests)}
+        return tuple(first.values())[::-1]
+
+    def subscribed_on_last_stream(self) -> dict[str, tuple[str, ...]]:
+        """Return the names in the last request of each kind on the newest stream."""
+        newest = max((each.stream for each in self.requests), default=0)
+        return {each.kind: each.names for each in self.requests if each.stream == newest}
+
+
 class Lookup(msgspec.Struct, frozen=True):
     """What the name server was asked; seconds since the scenario began."""
 
@@ -266,6 +304,7 @@ Observation = (
     | Metrics
     | SoakCourse
     | Subscriptions
+    | StreamRequests
     | Lookups
     | PolicyUpdates
 )

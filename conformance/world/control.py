@@ -20,9 +20,18 @@ from conformance.judging.aborts import (
     ResourceRejected,
 )
 from conformance.judging.expectations import Expectation, MatchesRing, fits
-from conformance.judging.observations import Answer, SubscriptionRequest, Subscriptions
+from conformance.judging.observations import (
+    Answer,
+    StreamRequests,
+    SubscriptionRequest,
+    Subscriptions,
+)
 from conformance.world import waits
-from conformance.world.discovery_requests import outdated_requests, requests_none_of
+from conformance.world.discovery_requests import (
+    outdated_requests,
+    requests_none_of,
+    stream_requests,
+)
 from conformance.world.references import NEVER, EarlyEnd, ReferenceWatch, is_above
 from conformance.xds_config import dialect
 from conformance.xds_config.clusters import Aggregate
@@ -260,6 +269,21 @@ class Control:
         )
         await waits.watched(come)
         return self.asked()
+
+    def stream_requests(self) -> StreamRequests:
+        """Return the client's requests as parts of their streams."""
+        return stream_requests(self._plane.transcript.events)
+
+    async def stream_requests_until(
+        self, expectation: Expectation, *, within: float = timing.ANSWER
+    ) -> StreamRequests:
+        """Wait until the requests match, or time is up; return them."""
+        come = self._plane.transcript.wait(
+            lambda event: isinstance(event, Request) and fits(expectation, self.stream_requests()),
+            deadline=within,
+        )
+        await waits.watched(come)
+        return self.stream_requests()
 
     async def require_asked(self, kind: Kind, count: int, *, within: float) -> None:
         """Wait until one request names `count` resources of a kind, or is a wildcard request.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from conformance.judging.observations import StreamRequest, StreamRequests
 from fake_control_plane import (
     Event,
     Kind,
@@ -59,3 +60,37 @@ def outdated_requests(events: Sequence[Event]) -> frozenset[int]:
             outdated.add(at)
         answered[of_type] = max(place, newest)
     return frozenset(outdated)
+
+
+def stream_requests(events: Sequence[Event]) -> StreamRequests:
+    """Return the discovery requests as parts of their streams."""
+    accepted: dict[Kind, str] = {}
+    nonces: dict[tuple[int, Kind], set[str]] = {}
+    named = set[tuple[int, Kind]]()
+    requests: list[StreamRequest] = []
+    for event in events:
+        if not isinstance(event, (Request, Response)) or event.kind is None:
+            continue
+        of_type = event.stream, event.kind
+        known = nonces.setdefault(of_type, {""})
+        if isinstance(event, Response):
+            known.add(event.nonce)
+            continue
+        lists_none = event.kind.is_complete and not event.names and of_type not in named
+        if event.names:
+            named.add(of_type)
+        requests.append(
+            StreamRequest(
+                stream=event.stream,
+                kind=event.kind.name,
+                names=event.names,
+                node=event.identity.id if event.identity else "",
+                version=event.version,
+                accepted=accepted.get(event.kind, ""),
+                is_wildcard=lists_none or "*" in event.names,
+                has_foreign_nonce=event.nonce not in known,
+            )
+        )
+        if event.is_ack:
+            accepted[event.kind] = event.answered_version
+    return StreamRequests(tuple(requests))

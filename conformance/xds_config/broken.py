@@ -118,6 +118,14 @@ def rejected_routes(served: XdsConfig) -> Any:
     return replace(served, routes=(first, *served.routes)).route_configuration()
 
 
+def without_routes(served: XdsConfig) -> Any:
+    """Return a RouteConfiguration whose virtual hosts have no routes, so it leads to no cluster."""
+    message = served.route_configuration()
+    for host in message.virtual_hosts:
+        del host.routes[:]
+    return message
+
+
 def without_resources(served: XdsConfig, kind: Kind, *names: str) -> XdsConfig:
     """Return the configuration without these resources: the control plane never sends them."""
     return replace(served, unsent=(*served.unsent, *((kind, name) for name in names)))

@@ -90,6 +90,7 @@ class _Type:
     version: str = ""
     rejected: str = ""  # the version of the last response, if it was rejected
     nonce: str = ""
+    responses: int = 0  # on the present stream
     is_due: bool = False  # the subscription has changed since the last request
 
 
@@ -102,6 +103,7 @@ class Ads:
         self._types = {kind: _Type() for kind in Kind}
         self._stream_is_up = False
         self._node_is_sent = False
+        self._streams = 0
         self._has_answered = False
 
     # What is wanted.
@@ -149,7 +151,7 @@ class Ads:
             version=version,
             nonce=of_type.nonce,
             error=error,
-            has_node=not self._node_is_sent,
+            has_node=self._rules.sends_node(not self._node_is_sent, self._streams),
         )
         self._node_is_sent = True
         of_type.is_due = False
@@ -172,9 +174,12 @@ class Ads:
         self._stream_is_up = True
         self._node_is_sent = False
         self._has_answered = False
-        for of_type in self._types.values():
-            of_type.nonce = ""
-            of_type.is_due = bool(of_type.wanted)
+        self._streams += 1
+        for kind, of_type in self._types.items():
+            of_type.responses = 0
+            of_type.nonce = self._rules.nonce_on_new_stream(of_type.nonce)
+            of_type.version = self._rules.version_on_new_stream(of_type.version)
+            of_type.is_due = self._rules.is_requested_anew(kind.noun, tuple(of_type.wanted))
         return self.due()
 
     def stream_ended(self, why: Status) -> list[Output]:
@@ -219,12 +224,17 @@ class Ads:
 
         Clauses: A42-CDS-19 (what was good before stays).
         """
-        kind = BY_TYPE_URL.get(type_url)
+        kind = BY_TYPE_URL.get(self._rules.type_of_response(type_url))
         if kind is None:
             return []
         of_type = self._types[kind]
         self._has_answered = True
         of_type.nonce = nonce
+        of_type.responses += 1
+        if not self._rules.is_answered(bool(of_type.wanted)):
+            return []
+        if not self._rules.is_read(version, of_type.version, of_type.responses):
+            return self._send(kind, of_type, version, None)
         resources = read_resources(kind, packed, self._rules)
         bad = [resource.words for resource in resources if isinstance(resource, Bad)]
         of_type.rejected = version if bad else ""

@@ -122,7 +122,7 @@ class XdsClient:
                 **conduct,
             )
             for path, user, conduct in (
-                (_ADS, _AdsUser(self), {}),
+                (_ADS, _AdsUser(self), _of_ads_streams(rules)),
                 (_LRS, _LrsUser(self), _of_load_streams(rules)),
             )
         )
@@ -293,6 +293,14 @@ class XdsClient:
         if due or self._rules.nothing_is_told:
             self._lrs_stream.send(messages.load_request(due, endpoints=endpoints))
         self._report_later()
+
+
+def _of_ads_streams(rules: XdsRules) -> dict[str, Any]:
+    """Return the rules of ADS streams that differ from LRS."""
+    return {
+        "failures_that_count": rules.ads_failures_that_count,
+        "answer_ends_backoff": rules.ads_answer_ends_backoff,
+    }
 
 
 def _of_load_streams(rules: XdsRules) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from client_under_test.reference.xds.load_rules import LoadStreamRules
 from client_under_test.reference.xds.policy_list_rules import PolicyListRules
 from client_under_test.reference.xds.route_rules import RouteReadingRules
 from client_under_test.reference.xds.session_rules import SessionConfigRules
+from client_under_test.reference.xds.stream_rules import AdsStreamRules
 
 _POLICIES: Final = {
     cluster_pb2.Cluster.ROUND_ROBIN: "ROUND_ROBIN",
@@ -249,7 +250,7 @@ def left_out_is_deleted(noun: str) -> bool:
 def who_has_nothing(_noun: str, is_there: bool) -> bool:  # noqa: FBT001 - a state
     """A57: report a lost control plane only to watchers of resources that are not cached.
 
-    Clauses: A37-TROUBLE-15, A37-TROUBLE-16, A37-TROUBLE-29.
+    Clauses: A37-TROUBLE-15, A37-TROUBLE-16, A37-TROUBLE-29, A57-STREAM-06.
     """
     return not is_there
 
@@ -292,6 +293,7 @@ class XdsRules(
     LoadStreamRules,
     RouteReadingRules,
     SessionConfigRules,
+    AdsStreamRules,
 ):
     """One way of reading xDS."""
 

@@ -68,6 +68,14 @@ from conformance.judging.expectations.session_affinity import (
 )
 from conformance.judging.expectations.soak import FailuresExplained, OnlyListedServe
 from conformance.judging.expectations.states import EndsInState, NeverInState
+from conformance.judging.expectations.stream_requests import (
+    LaterRequestsHaveNode,
+    NoWildcard,
+    SendsAcceptedVersion,
+    SendsOwnNonces,
+    StreamsBeginWithNode,
+    SubscribesAnew,
+)
 from conformance.judging.expectations.subscriptions import (
     SendsNewestNonce,
     StaysSubscribed,
@@ -125,6 +133,12 @@ Expectation = (
     | SubscribesOnce
     | StaysSubscribed
     | SendsNewestNonce
+    | LaterRequestsHaveNode
+    | NoWildcard
+    | SendsAcceptedVersion
+    | SendsOwnNonces
+    | StreamsBeginWithNode
+    | SubscribesAnew
     | Fails
     | ErrorMentions
     | RequestsAdmitted
@@ -196,6 +210,7 @@ __all__ = [
     "FirstRequestHasNode",
     "FirstUsablePriority",
     "KeepsConnection",
+    "LaterRequestsHaveNode",
     "LeafOrder",
     "LoadMatches",
     "LoadStreamsKept",
@@ -210,6 +225,7 @@ __all__ = [
     "NeverResolves",
     "NoAttempts",
     "NoEndpointLoad",
+    "NoWildcard",
     "NoneServedBy",
     "OneEndpoint",
     "OnlyListedServe",
@@ -224,12 +240,16 @@ __all__ = [
     "RequestsReported",
     "Resolves",
     "RoutedTo",
+    "SendsAcceptedVersion",
     "SendsNewestNonce",
+    "SendsOwnNonces",
     "ServedInOrder",
     "SetsCookies",
     "SetsNoCookie",
     "SeveralEndpoints",
     "StaysSubscribed",
+    "StreamsBeginWithNode",
+    "SubscribesAnew",
     "SubscribesBesidesClusters",
     "SubscribesByName",
     "SubscribesOnce",

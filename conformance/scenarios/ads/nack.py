@@ -112,6 +112,29 @@ def leads(served: XdsConfig, name: str) -> AllServedBy:
     )
 
 
+REJECTED = 100
+"""Responses that the client rejects, one after another without a pause."""
+
+
+@scenario("A46-NACK-03", "A46-NACK-06", seconds=1)
+async def test_many_rejected(world: World) -> None:
+    """The client keeps a Cluster while it rejects many updates of it, and uses the next one."""
+    names = ("good",)
+    before, after = await updates(world, names)
+    await world.serve(before)
+    await world.require_served([{CLUSTER_HEADER: "good"}])
+    good = after.get_cluster("good").resource()
+    pushes = [await world.plane.set(NO_EDS_CONFIG.of(good)) for _ in range(REJECTED)]
+    answer = await world.control.answer(pushes[-1], Kind.CLUSTER)
+    await world.check("A46-NACK-03", answer, AckedOrNacked(acked=False))
+    await world.check("A46-NACK-03", await calls_to(world, "good"), leads(before, "good"))
+    mended = await world.control.offer(Kind.CLUSTER, good)
+    await world.check("A46-NACK-06", mended, AckedOrNacked(acked=True))
+    expected = leads(after, "good")
+    calls = await world.eventually(expected, partial(calls_to, world, "good"))
+    await world.check("A46-NACK-06", calls, expected)
+
+
 @scenario("A46-NACK-01")
 async def test_first_response(world: World) -> None:
     """If the client NACKs its first response with Clusters, it uses the valid one.

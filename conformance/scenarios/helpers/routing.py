@@ -11,7 +11,7 @@ from conformance.judging.expectations import RoutedTo
 from conformance.judging.observations import Calls
 from conformance.world import UNARY, World
 from conformance.xds_config.clusters import Cluster
-from conformance.xds_config.config import XdsConfig, single_locality
+from conformance.xds_config.config import ROUTE, XdsConfig, single_locality
 from conformance.xds_config.policies import RoundRobin
 from conformance.xds_config.routes import Route
 from fake_control_plane import HeaderMatch, RouteMatch
@@ -25,6 +25,11 @@ HEADER = "tier"
 """The metadata key that the matchers of headers are about."""
 
 ANYTHING = RouteMatch(prefix="")
+
+ANOTHER = "another-route"
+"""The name of another RouteConfiguration."""
+
+Clusters = Mapping[str, Cluster]
 
 
 Request = tuple[str, Mapping[str, str | bytes]]
@@ -79,6 +84,11 @@ def with_routes(clusters: Mapping[str, Cluster], *routes: Route) -> XdsConfig:
 def to(name: str, match: RouteMatch = ANYTHING, domains: tuple[str, ...] = ("*",)) -> Route:
     """Return a route to one of the clusters."""
     return Route((), cluster=name, match=match, domains=domains)
+
+
+def to_one(clusters: Clusters, name: str, *, rds: str | None = ROUTE) -> XdsConfig:
+    """Return the configuration whose only route leads to this cluster; rds None: inline."""
+    return msgspec.structs.replace(with_routes(clusters, to(name)), rds=rds)
 
 
 async def check_table(world: World, clause: str, rows: Mapping[str, Row]) -> None:

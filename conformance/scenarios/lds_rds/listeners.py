@@ -13,13 +13,13 @@ from conformance.judging.declaration import scenario
 from conformance.judging.expectations import AllServedBy, Expectation, Fails, SubscribesByName
 from conformance.scenarios.helpers.aggregates import require_rejected, require_subscribed
 from conformance.scenarios.helpers.routing import (
+    ANOTHER,
     MATCHED,
     OTHER,
     calls_of,
     routed_to,
-    to,
+    to_one,
     two_clusters,
-    with_routes,
 )
 from conformance.world import UNARY, World
 from conformance.xds_config.broken import (
@@ -29,20 +29,10 @@ from conformance.xds_config.broken import (
     with_endpoints,
     without_resources,
 )
-from conformance.xds_config.clusters import Cluster
 from conformance.xds_config.config import LISTENER, ROUTE, XdsConfig
 from fake_control_plane import Kind, resources
 
-Clusters = dict[str, Cluster]
 Change = Callable[[str], str]
-
-ANOTHER = "another-route"
-"""The name of another RouteConfiguration."""
-
-
-def to_one(clusters: Clusters, name: str, *, rds: str | None = ROUTE) -> XdsConfig:
-    """Return the configuration whose only route leads to this cluster; rds None: inline."""
-    return replace(with_routes(clusters, to(name)), rds=rds)
 
 
 async def check_served(world: World, clause: str, expected: Expectation) -> None:

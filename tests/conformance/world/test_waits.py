@@ -48,6 +48,7 @@ UNSEEN = {
     "scenarios/load_reports/load_streams.py: test_removed_clusters: over",
     "scenarios/load_reports/load_streams.py: test_stream_ends: over",
     # The streams after these failed requests are judged.
+    "scenarios/ads/streams.py: test_backoff: call",
     "scenarios/circuit_breaking/circuit_breaking.py: test_ended_requests: call",
     # How long these took is judged.
     "scenarios/data_errors/missing_resources.py: test_timer_on_new_stream: over",

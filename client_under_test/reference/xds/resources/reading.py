@@ -64,7 +64,7 @@ def read_resources(kind: Kind, packed: Sequence[Any], rules: XdsRules) -> list[G
     names: set[str] = set()
     for number, each in enumerate(packed):
         resource = _read(kind, each, f"resource {number}", rules)
-        if resource.name is not None and resource.name in names:
+        if resource.name in names and not rules.name_may_repeat:
             resource = Bad(resource.name, f"{kind.noun} {resource.name}: is there twice")
         elif resource.name is not None:
             names.add(resource.name)

@@ -82,3 +82,14 @@ endpoints_refused_for_good = Mutant(
     broken="after the first bad endpoints every endpoints resource is rejected",
     xds={"wrong_with_endpoints": not_forgiving()},
 )
+
+
+FEW = 50
+"""Fewer responses than the control plane sends without a pause."""
+
+
+few_alone = Mutant(
+    clause="A46-NACK-06",
+    broken="after 50 responses of a type on a stream, the client ignores further ones",
+    xds={"is_read": lambda _version, _accepted, number: number <= FEW},
+)

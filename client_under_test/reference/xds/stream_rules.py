@@ -1,0 +1,97 @@
+"""The rules of ADS streams: requests on a new stream, backoff, and which responses are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+
+def first_of_a_stream(is_first: bool, _streams: int) -> bool:  # noqa: FBT001 - a state
+    """A27: send the node in the first request of each stream.
+
+    Clauses: A27-ADS-04, A27-ADS-05 (our choice: in no later one).
+    """
+    return is_first
+
+
+def no_nonce(_nonce: str) -> str:
+    """Forget the nonces of a stream when it ends.
+
+    Clauses: A27-ADS-06.
+    """
+    return ""
+
+
+def version_of_before(accepted: str) -> str:
+    """Send the last accepted version of each type on a new stream.
+
+    Clauses: A27-ADS-07.
+    """
+    return accepted
+
+
+def what_is_wanted(_noun: str, names: Sequence[str]) -> bool:
+    """A57: subscribe to everything in use on a new stream, and send no request without names.
+
+    Clauses: A27-ADS-08, A57-STREAM-03.
+    """
+    return bool(names)
+
+
+def every_response(_is_wanted: bool) -> bool:  # noqa: FBT001 - a state
+    """Answer each response, whether the client subscribes to any resource of its type or not.
+
+    Clauses: A27-ADS-09.
+    """
+    return True
+
+
+def known_type(type_url: str) -> str:
+    """Ignore a response of an unknown type.
+
+    Clauses: A27-ADS-11.
+    """
+    return type_url
+
+
+def whatever_its_version(_version: str, _accepted: str, _number: int) -> bool:
+    """Read each response: versions have no order, and the number of responses has no limit.
+
+    Clauses: A27-ADS-10, A27-ADS-13, A46-NACK-06.
+    """
+    return True
+
+
+def streams_without_a_response(failures: int) -> int:
+    """A57: back off by the number of streams in a row that had no response.
+
+    Clauses: A57-STREAM-04.
+    """
+    return failures
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdsStreamRules:
+    """One way of using ADS streams."""
+
+    sends_node: Callable[[bool, int], bool] = first_of_a_stream
+    """Takes whether a request is the first of its stream, and the number of the stream."""
+    nonce_on_new_stream: Callable[[str], str] = no_nonce
+    """Takes the last nonce of the type on the stream before."""
+    version_on_new_stream: Callable[[str], str] = version_of_before
+    """Takes the last accepted version of the type."""
+    is_requested_anew: Callable[[str, Sequence[str]], bool] = what_is_wanted
+    """Takes the short name of a message, and the names that the client subscribes to."""
+    is_answered: Callable[[bool], bool] = every_response
+    """Takes whether the client subscribes to any resource of the type."""
+    type_of_response: Callable[[str], str] = known_type
+    """Takes the type of a response, and returns the type that the client reads it as."""
+    name_may_repeat: bool = False
+    """A27-ADS-12: reject a response that has two resources of one name."""
+    is_read: Callable[[str, str, int], bool] = whatever_its_version
+    """Takes the version of a response, the last accepted one, and how many responses of the type
+    came on the stream. The client ACKs a response that it does not read."""
+    ads_failures_that_count: Callable[[int], int] = streams_without_a_response
+    """Takes the number of ADS streams in a row without a response."""
+    ads_answer_ends_backoff: bool = True
+    """A57-STREAM-05: a response on a stream resets the backoff."""

@@ -1,0 +1,201 @@
+"""A27, A57: what the client sends on a stream that follows another."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+import grpc
+import pytest
+from msgspec.structs import replace
+
+from conformance import timing
+from conformance.judging.declaration import scenario
+from conformance.judging.expectations import (
+    AllServedBy,
+    AttemptSpacing,
+    Duration,
+    EachServesSome,
+    Fails,
+    LaterRequestsHaveNode,
+    NoWildcard,
+    SendsAcceptedVersion,
+    SendsOwnNonces,
+    StreamsBeginWithNode,
+    SubscribesAnew,
+    SubscribesTo,
+)
+from conformance.judging.observations import Attempt, Attempts
+from conformance.scenarios.helpers.localities import fail
+from conformance.scenarios.helpers.routing import (
+    ANOTHER,
+    MATCHED,
+    OTHER,
+    calls_of,
+    routed_to,
+    to_one,
+    two_clusters,
+)
+from conformance.world import UNARY, World, waits
+from conformance.xds_config.bootstrap import NODE
+from conformance.xds_config.broken import without_routes
+from conformance.xds_config.config import LISTENER, single_locality
+from conformance.xds_config.policies import RoundRobin
+from conformance.xds_config.subscriptions import subscriptions
+from fake_control_plane import Kind, Service, StreamOpened
+
+End = Callable[[World], Awaitable[object]]
+
+
+def with_status(code: grpc.StatusCode) -> End:
+    """Return an end of the stream by the control plane."""
+    return lambda world: world.control.renew(Kind.LISTENER, LISTENER, code)
+
+
+async def by_restart(world: World) -> None:
+    """Restart the control plane, which ends the connection with its streams."""
+    await world.control.stop()
+    await world.control.resume()
+
+
+ENDS: dict[str, End] = {
+    "OK": with_status(grpc.StatusCode.OK),
+    "UNAVAILABLE": with_status(grpc.StatusCode.UNAVAILABLE),
+    "connection": by_restart,
+}
+
+
+@pytest.mark.parametrize("end", [pytest.param(end, id=name) for name, end in ENDS.items()])
+@scenario(
+    *("A27-ADS-04", "A27-ADS-05", "A27-ADS-06", "A27-ADS-07", "A57-STREAM-03"),
+    seconds=1.5,
+    waits=True,
+)
+async def test_next_stream(world: World, end: End) -> None:
+    """The next stream begins with the node, all subscriptions and the accepted versions.
+
+    An update of all four types is ACKed before, and another one comes on the new stream.
+    """
+    clusters = await two_clusters(world)
+    some = partial(calls_of, world, [(UNARY, {})])
+    await world.serve(to_one(clusters, MATCHED))
+    await world.require_served(world.sessions(1))
+    in_use = to_one(clusters, OTHER, rds=ANOTHER)
+    await world.serve(in_use)
+    await world.rounds.require(routed_to(clusters, OTHER), some, why="the update was ACKed")
+    await end(world)
+    names: dict[str, tuple[str, ...]] = {}
+    for kind, name in sorted(subscriptions(in_use), key=str):
+        names[kind.name] = (*names.get(kind.name, ()), name)
+    anew = SubscribesAnew(names)
+    seen = await world.control.stream_requests_until(anew, within=timing.ATTEMPT)
+    await world.check("A57-STREAM-03", seen, anew)
+    await world.serve(to_one(clusters, MATCHED))
+    expected = routed_to(clusters, MATCHED)
+    await world.check("A57-STREAM-03", await world.eventually(expected, some), expected)
+    seen = world.control.stream_requests()
+    await world.check("A27-ADS-04", seen, StreamsBeginWithNode(NODE, least=2))
+    choices = {
+        "first request alone": LaterRequestsHaveNode(has=False),
+        "each request": LaterRequestsHaveNode(has=True),
+    }
+    await world.check("A27-ADS-05", seen, choices)
+    await world.check("A27-ADS-06", seen, SendsOwnNonces())
+    await world.check("A27-ADS-07", seen, SendsAcceptedVersion())
+
+
+@scenario("A27-ADS-08", "A27-ADS-03", seconds=1.5, waits=True)
+async def test_next_stream_without_clusters(world: World) -> None:
+    """If the client needs no Cluster any more, the next stream subscribes to none of them.
+
+    A request without names would be a wildcard there. Later the client needs a Cluster.
+    """
+    clusters = await two_clusters(world)
+    some = partial(calls_of, world, [(UNARY, {})])
+    served = to_one(clusters, MATCHED)
+    await world.serve(served)
+    await world.require_served(world.sessions(1))
+    await world.control.offer(Kind.ROUTE, without_routes(served))
+    await world.rounds.require(Fails(), some, why="no route matches")
+    none = SubscribesTo(kind="CLUSTER", roots=(), clusters={})
+    await world.check("A27-ADS-03", await world.control.asked_until(none), none)
+    await world.control.renew(Kind.LISTENER, LISTENER)
+    await world.control.offer(Kind.ROUTE, served.route_configuration())
+    await world.rounds.require(routed_to(clusters, MATCHED), some, why="the routes are back")
+    await world.check("A27-ADS-08", world.control.stream_requests(), NoWildcard())
+
+
+FAILED = 3
+"""Streams without a response, by whose times a backoff that does not grow is recognized."""
+
+
+@scenario("A57-STREAM-04", "A57-STREAM-05", seconds=6.5, waits=True)
+async def test_backoff(world: World) -> None:
+    """The client backs off ever longer from streams without a response, until one gets a response.
+
+    Then that stream ends, too, and the next one follows within a first backoff. A client may count
+    the first backoff from when it began to connect, so that counts as the time of the first stream.
+    """
+    served = single_locality(await world.addresses(1), policy=RoundRobin())
+    await world.serve(served)
+    world.plane.script.refuse_streams()
+    started_at = world.now
+    await world.call(world.sessions(1), deadline=timing.HELD)
+    await streams(world, FAILED)
+    world.plane.script.accept_streams()
+    tried = await streams(world, FAILED + 1)
+    first_attempt = Attempt("streams", started_at)
+    tried = replace(tried, attempts=(first_attempt, *tried.attempts[1:]))
+    backoff = world.client.backoff
+    spacing = AttemptSpacing(
+        backoff=backoff, gaps=FAILED, needed=FAILED, allowance=timing.SEEN_LATE
+    )
+    await world.check("A57-STREAM-04", tried, spacing)
+    some = partial(world.call, world.sessions(1))
+    await world.rounds.require(AllServedBy(served.addresses()), some, why="responses came")
+    ended_at = world.now
+    world.plane.script.end_streams()
+    again = (await streams(world, FAILED + 2)).attempts[-1].at
+    took = world.clock.elapsed("the end of a stream with responses", ended_at, "the next", again)
+    first = backoff.initial * (1 + backoff.jitter) + timing.BELIEVED
+    await world.check("A57-STREAM-05", took, Duration(most=first, allowance=timing.BELIEVED))
+
+
+@scenario("A57-STREAM-06", seconds=1.5, waits=True)
+async def test_failed_streams(world: World) -> None:
+    """The client uses what it has while streams fail without a response.
+
+    One of two endpoints fails then, which only the cached list can replace.
+    """
+    first, second = await world.endpoints(2)
+    served = single_locality([first.address, second.address], policy=RoundRobin())
+    some = partial(world.call, world.sessions(10))
+    await world.serve(served)
+    both = EachServesSome(served.addresses())
+    await world.rounds.require(both, some, why="both endpoints serve")
+    world.plane.script.refuse_streams()
+    world.plane.script.end_streams()
+    await streams(world, 2)
+    await world.check("A57-STREAM-06", await some(), both)
+    await fail(first)
+    left = AllServedBy((second.address,))
+    await world.check("A57-STREAM-06", await world.eventually(left, some), left)
+
+
+async def streams(world: World, count: int) -> Attempts:
+    """Return the first `count` streams of the client as attempts; fewer if time is up."""
+    transcript = world.plane.transcript
+
+    def begun() -> list[Attempt]:
+        return [
+            Attempt("streams", world.clock.at(event.at))
+            for event in transcript.events
+            if isinstance(event, StreamOpened) and event.service is Service.ADS
+        ]
+
+    enough = transcript.wait(
+        lambda event: isinstance(event, StreamOpened) and len(begun()) >= count,
+        deadline=timing.AFTER_OUTAGE,
+    )
+    await waits.watched(enough)
+    return Attempts(tuple(begun()[:count]), lateness=world.clock.late)
