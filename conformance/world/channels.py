@@ -91,7 +91,7 @@ class Channels:
             self._hands.opened(self._names[opened], target, self._given.get(process, {}))
         return opened
 
-    async def open_elsewhere(
+    async def open_in_new_process(
         self, hosts: Mapping[str, Sequence[str]] | None = None, /, **environment: str | None
     ) -> Channel:
         """Open a channel to the same target in another process of the client.
@@ -151,7 +151,7 @@ class Channels:
     async def open_by(self, guard: str, *values: str | None) -> dict[str, Channel]:
         """Open a channel in a new process for each value of a guard, by name; None: unset."""
         return {
-            f"when {'unset' if value is None else value}": await self.open_elsewhere(
+            f"when {'unset' if value is None else value}": await self.open_in_new_process(
                 **{guard: value}
             )
             for value in values

@@ -78,7 +78,7 @@ class LogicalDns(msgspec.Struct, frozen=True, tag="LOGICAL_DNS"):
     def localities(self) -> tuple[Locality, ...]:
         """The one that its endpoint counts as: it has no name."""
         first, *further = self.resolved or (self.target,)
-        return (Locality((Endpoint(first, further=tuple(further)),), name=""),)
+        return (Locality((Endpoint(first, additional_addresses=tuple(further)),), name=""),)
 
 
 class Aggregate(msgspec.Struct, frozen=True, tag="aggregate"):
@@ -195,7 +195,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
                     *(
                         resources.endpoint(
                             endpoint.address,
-                            *endpoint.further,
+                            *endpoint.additional_addresses,
                             weight=endpoint.weight,
                             health=endpoint.health,
                             hash_key=endpoint.hash_key,

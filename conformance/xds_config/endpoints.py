@@ -18,14 +18,14 @@ class Endpoint(msgspec.Struct, frozen=True):
     hash_key: str | None = None
     health: str | int = "UNKNOWN"
     """A name of the xDS API's HealthStatus, or a number."""
-    further: tuple[str, ...] = ()
+    additional_addresses: tuple[str, ...] = msgspec.field(default=(), name="further")
     """Its additional addresses (A61)."""
 
     def __str__(self) -> str:
         weight = "" if self.weight is None else f" x {self.weight}"
         key = "" if self.hash_key is None else f" key {self.hash_key!r}"
         health = "" if self.health == "UNKNOWN" else f" {self.health}"
-        addresses = "+".join((self.address, *self.further))
+        addresses = "+".join((self.address, *self.additional_addresses))
         return f"{addresses}{weight}{key}{health}"
 
 

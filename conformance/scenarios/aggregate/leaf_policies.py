@@ -86,7 +86,7 @@ async def test_environment_guard(world: World) -> None:
     """
     hashed = single_locality(await world.addresses(3), name="hashed")
     await world.serve(aggregate(hashed, policy=RoundRobin()))
-    channel = await world.channels.open_elsewhere(**{GUARD: "true"})
+    channel = await world.channels.open_in_new_process(**{GUARD: "true"})
     await world.rounds.require(
         EachServesSome(hashed.addresses()),
         lambda: world.call(world.sessions(ENOUGH_TO_SPREAD), channel=channel),

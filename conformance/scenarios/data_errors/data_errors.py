@@ -107,7 +107,7 @@ async def test_features_not_understood(world: World) -> None:
     planted = await deploy(world, direct=(UNAFFECTED_ROOT, DIRECT))
     await in_use(world, planted.served, DIRECT, UNAFFECTED_ROOT)
     features = with_features(*NOT_UNDERSTOOD, KEEPS_DELETED)
-    channel = await world.channels.open_elsewhere(
+    channel = await world.channels.open_in_new_process(
         **{VARIABLE: bootstrap(world.plane.address, features)}
     )
 

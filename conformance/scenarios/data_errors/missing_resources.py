@@ -226,7 +226,7 @@ async def test_timer_starts_with_connection(world: World) -> None:
     planted = await deploy(world, direct=("b",))
     world.plane.script.hold(Kind.LISTENER)
     async with ServerProxy.before(world.plane.address, Hold()) as door:
-        channel = await world.channels.open_elsewhere(**{VARIABLE: bootstrap(door.address)})
+        channel = await world.channels.open_in_new_process(**{VARIABLE: bootstrap(door.address)})
         await world.serve(planted.served)
         calls = await world.start(
             [{CLUSTER_HEADER: "b"}] * 3, channel=channel, deadline=timing.AFTER_ABSENCE

@@ -66,7 +66,7 @@ async def test_differs_by_process(world: World) -> None:
     await world.serve(single_locality(await world.addresses(64), policies=(CHANNEL_ID,)))
     calls = await world.call([{}])
     while len(calls) < PROCESSES and not fits(SeveralEndpoints(), calls):
-        more = await world.call([{}], channel=await world.channels.open_elsewhere())
+        more = await world.call([{}], channel=await world.channels.open_in_new_process())
         calls = Calls((*calls, *more))
     await world.check("A42-CHAN-02", calls, SeveralEndpoints())
 

@@ -141,7 +141,7 @@ async def test_same_hash_in_every_channel_and_process(world: World) -> None:
     headers = (*both, *({"a": a} for a in world.values.some(ENOUGH_TO_DIFFER)))
     first = await world.call(headers)
     in_channel = await world.call(headers, channel=await world.channels.open())
-    in_process = await world.call(headers, channel=await world.channels.open_elsewhere())
+    in_process = await world.call(headers, channel=await world.channels.open_in_new_process())
     await world.check("A42-HASH-04", Contrast(first, in_channel), OnlyTheseMoved(()))
     await world.check("A42-HASH-04", Contrast(first, in_process), OnlyTheseMoved(()))
 

@@ -58,7 +58,7 @@ def balanced(served: XdsConfig, *, lossy: bool = False, ends_alike: bool = False
             for cluster in served.clusters
             for locality in cluster.localities
             for endpoint in locality.endpoints
-            for address in (endpoint.address, *endpoint.further)
+            for address in (endpoint.address, *endpoint.additional_addresses)
             if cluster.is_reported
         },
         lossy=lossy,

@@ -169,7 +169,7 @@ async def test_environment_guard(world: World) -> None:
     await world.serve(with_raw_clusters(served, listed))
     channels = {
         "unset": await world.channels.default(),
-        "false": await world.channels.open_elsewhere(**{GUARD: "false"}),
+        "false": await world.channels.open_in_new_process(**{GUARD: "false"}),
     }
     # One call after another, so that they do not all wait for the first connection.
     same = [{SESSION: "same"}] * ENOUGH_TO_DIFFER

@@ -429,7 +429,7 @@ async def test_environment_guard(world: World) -> None:
     await world.plain_ring()
     channels = {
         "unset": await world.channels.default(),
-        "false": await world.channels.open_elsewhere(**{GUARD: "false"}),
+        "false": await world.channels.open_in_new_process(**{GUARD: "false"}),
     }
     for guard, channel in channels.items():
         seen: Calls | Answer

@@ -31,7 +31,7 @@ def listed(*endpoints: Endpoint) -> XdsConfig:
 
 async def guarded(world: World) -> Channel:
     """Open a channel in a process that enables additional addresses; A61 allows such a guard."""
-    return await world.channels.open_elsewhere(**{GUARD: "true"})
+    return await world.channels.open_in_new_process(**{GUARD: "true"})
 
 
 async def check(world: World, clause: str, calls: Calls, served: XdsConfig) -> None:
@@ -46,14 +46,14 @@ async def test_place_on_the_ring(world: World) -> None:
     It is the lower of two in one endpoint, and the higher in another.
     """
     a, b, c, d, e = sorted(await world.addresses(5))
-    others = Endpoint(d, 1, further=(c,)), Endpoint(e, 4)
-    served = listed(Endpoint(a, 3, further=(b,)), *others)
+    others = Endpoint(d, 1, additional_addresses=(c,)), Endpoint(e, 4)
+    served = listed(Endpoint(a, 3, additional_addresses=(b,)), *others)
     await world.serve(served)
     headers, channel = world.sessions(ENOUGH_TO_TELL), await guarded(world)
     calls = await world.call(headers, channel=channel)
     for clause in ("A61-RING-01", "A61-RING-02", "A61-RING-04"):
         await check(world, clause, calls, served)
-    swapped = listed(Endpoint(b, 3, further=(a,)), *others)
+    swapped = listed(Endpoint(b, 3, additional_addresses=(a,)), *others)
     await world.serve(swapped)
 
     async def by_endpoint() -> Calls:  # The client may keep its connection to the other address.
@@ -72,7 +72,7 @@ async def test_second_address(world: World) -> None:
     first, second, third, *others = await world.endpoints(5)
     await first.set_mode(Refuse())
     served = listed(
-        Endpoint(first.address, further=(second.address, third.address)),
+        Endpoint(first.address, additional_addresses=(second.address, third.address)),
         *(Endpoint(other.address) for other in others),
     )
     await world.serve(served)
@@ -100,7 +100,7 @@ async def test_one_address_failed(world: World) -> None:
     await second.set_mode(Close())
     await last.set_mode(Hold())
     served = listed(
-        Endpoint(first.address, further=(second.address, last.address)),
+        Endpoint(first.address, additional_addresses=(second.address, last.address)),
         *(Endpoint(other.address) for other in others),
     )
     key_format, channel = world.checks.key_format, await guarded(world)
@@ -122,10 +122,10 @@ async def test_environment_guard(world: World) -> None:
     """
     first, second = await world.endpoints(2)
     await first.set_mode(Close())
-    await world.serve(listed(Endpoint(first.address, further=(second.address,))))
+    await world.serve(listed(Endpoint(first.address, additional_addresses=(second.address,))))
     header = world.sessions(1)
     unset = await world.call(header)
-    switched_off = await world.channels.open_elsewhere(**{GUARD: "false"})
+    switched_off = await world.channels.open_in_new_process(**{GUARD: "false"})
     off = await world.call(header, channel=switched_off)
     ends = {"used": "OK", "not used": "UNAVAILABLE"}
     choices = {
@@ -145,7 +145,7 @@ async def test_logical_dns(world: World) -> None:
     none, it may be unable to resolve the name, which is a precondition.
     """
     known = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
-    channel = await world.channels.open_elsewhere({NAME: known})
+    channel = await world.channels.open_in_new_process({NAME: known})
     members = {endpoint.address: endpoint for endpoint in await world.registry.of_one_port(*known)}
     name = f"{NAME}:{next(iter(members.values())).port}"
     await world.serve(logical_dns(name, tuple(members)))

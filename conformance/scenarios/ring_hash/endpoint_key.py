@@ -58,7 +58,7 @@ async def test_compatibility_variable(world: World) -> None:
     """An environment variable may switch hash_key off."""
     served = keyed(*zip(await world.addresses(3), KEYS, strict=True))
     await world.serve(served)
-    switched_off = await world.channels.open_elsewhere(**{GUARD: "true"})
+    switched_off = await world.channels.open_in_new_process(**{GUARD: "true"})
     calls = await world.call(world.values.sessions_to_map(), channel=switched_off)
     await world.check("A76-KEY-06", calls, used_or_not(served))
 

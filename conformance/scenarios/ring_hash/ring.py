@@ -160,7 +160,7 @@ async def test_raised_cap_alone(world: World) -> None:
     headers = world.values.telling(raised, apart_from=shipped)
     await world.serve(raised)
     await world.check("A42-CONF-04", await world.call(headers), raised.matches_ring())
-    elsewhere = await world.channels.open_elsewhere()
+    elsewhere = await world.channels.open_in_new_process()
     calls = await world.call(headers, channel=elsewhere)
     await world.check("A42-CONF-04", calls, shipped.matches_ring())
 

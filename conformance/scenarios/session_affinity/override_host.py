@@ -177,7 +177,7 @@ async def test_endpoints_of_two_addresses(world: World) -> None:
     """A cookie lists the addresses of its endpoint, and leads to any that is still listed."""
     members = await world.endpoints(4)
     pairs = tuple((used.address, other.address) for used, other in (members[:2], members[2:]))
-    endpoints = tuple(Endpoint(used, further=(further,)) for used, further in pairs)
+    endpoints = tuple(Endpoint(used, additional_addresses=(further,)) for used, further in pairs)
     served = with_sessions(one_cluster((Locality(endpoints),), policy=RoundRobin()))
     await world.serve(served)
     used = tuple(address for address, _ in pairs)

@@ -17,7 +17,7 @@ from conformance.runner.collection import SCENARIOS
 
 USES = {
     "cancel": {"cancel", "request_and_cancel"},
-    "channels": {"open", "open_elsewhere"},
+    "channels": {"open", "open_in_new_process"},
     "custom_policy": {"CustomCluster", "custom"},
     "kept_open": {"KEPT_OPEN", "Streams"},
     "response_headers": {"SetsCookies", "collect"},

@@ -160,7 +160,7 @@ def test_cluster_by_dns() -> None:
         .endpoint.address
     )
     (place,) = resolved.localities
-    assert (place.name, place.endpoints) == ("", (Endpoint(A, further=(B,)),))
+    assert (place.name, place.endpoints) == ("", (Endpoint(A, additional_addresses=(B,)),))
     with pytest.raises(TypeError, match="no cluster of EDS"):
         resolved.endpoints()
 
@@ -178,7 +178,7 @@ def test_where_load_belongs() -> None:
 def test_where_load_of_leaves_belongs() -> None:
     """Of an aggregate nothing is reported, and drops are of the leaf that has them."""
     first = one_cluster(
-        (Locality((Endpoint(A, further=(B,)),)),),
+        (Locality((Endpoint(A, additional_addresses=(B,)),)),),
         name="first",
         is_reported=True,
         drops=[Drop("half", 50, "HUNDRED"), Drop("tenth", 10, "HUNDRED")],

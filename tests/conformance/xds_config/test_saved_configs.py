@@ -69,7 +69,7 @@ ARRANGEMENTS = {
     "priorities": single_locality(()).with_localities(
         Locality((Endpoint(A, 3), Endpoint(B, health="UNHEALTHY")), name="one/a/i", weight=2),
         Locality(
-            (Endpoint(C, hash_key="k"), Endpoint(D, further=(E, F))),
+            (Endpoint(C, hash_key="k"), Endpoint(D, additional_addresses=(E, F))),
             name="two",
             weight=None,
             priority=1,
