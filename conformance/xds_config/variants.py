@@ -13,6 +13,8 @@ import msgspec
 # Known by name where text says what an Any holds.
 from envoy.extensions.clusters.aggregate.v3 import cluster_pb2 as _aggregate_pb2  # noqa: F401
 from envoy.extensions.transport_sockets.tls.v3 import tls_pb2 as _tls_pb2  # noqa: F401
+from envoy.extensions.upstreams.http.v3 import http_protocol_options_pb2 as _options_pb2  # noqa: F401
+from google.protobuf import struct_pb2 as _struct_pb2  # noqa: F401
 from google.protobuf import text_format
 from google.protobuf.message import Message
 

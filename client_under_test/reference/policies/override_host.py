@@ -72,7 +72,8 @@ class OverrideHostPicker(msgspec.Struct, frozen=True):
         if choice.action == "connect" or entry.subchannel is None:
             return Queue((Target(self.place, choice.address),))
         entry.was_used = True
-        return Complete(entry.subchannel, entry.endpoint.locality, hosts=entry.hosts)
+        locality = self.rules.host_counts_for(entry.endpoint.locality)
+        return Complete(entry.subchannel, locality, hosts=entry.hosts)
 
     def _by_child(self, args: PickArgs) -> PickResult:
         result = self.child.pick(args)

@@ -10,6 +10,8 @@ COOKIE_STATE: Final = (
     "type.googleapis.com/envoy.extensions.http.stateful_session.cookie.v3.CookieBasedSessionState"
 )
 
+HTTP_OPTIONS: Final = "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
+
 _UNKNOWN, _HEALTHY, _DRAINING = 0, 1, 3
 _LONGEST: Final = 315_576_000_000
 _NANOS: Final = 1_000_000_000
@@ -28,6 +30,16 @@ def has_a_name(name: str) -> bool:
 def is_not_negative(seconds: int, nanoseconds: int) -> bool:
     """Return whether a ttl is valid (A55-CONF-03, A55-CONF-04)."""
     return 0 <= seconds <= _LONGEST and 0 <= nanoseconds < _NANOS
+
+
+def http_options_alone(type_url: str) -> bool:
+    """Return whether an upstream_config is supported: HttpProtocolOptions (A75-SESSION-02)."""
+    return type_url == HTTP_OPTIONS
+
+
+def is_in_range(seconds: int, nanoseconds: int) -> bool:
+    """Return whether an idle_timeout is valid (A75-SESSION-03)."""
+    return is_not_negative(seconds, nanoseconds)
 
 
 def known_statuses(written: Sequence[int] | None) -> frozenset[int]:
@@ -61,4 +73,8 @@ class SessionConfigRules:
     """Takes seconds and nanoseconds."""
     checks_session_overrides: bool = True
     """A55-CONF-08: whether the cookies of overrides must be valid."""
+    upstream_config_is_accepted: Callable[[str], bool] = http_options_alone
+    """Takes the type of an upstream_config."""
+    idle_timeout_is_accepted: Callable[[int, int], bool] = is_in_range
+    """Takes seconds and nanoseconds."""
     override_host_status: Callable[[Sequence[int] | None], frozenset[int]] = known_statuses

@@ -11,6 +11,7 @@ from conformance.judging.expectations import (
     ServedInOrder,
     SetsCookies,
 )
+from conformance.scenarios.helpers.load_reports import apart, balanced, reported
 from conformance.scenarios.helpers.sessions import (
     MEMBERS,
     PER_ENDPOINT,
@@ -149,6 +150,17 @@ async def test_failed_endpoint(world: World) -> None:
     headers = several(world, [cookies[failed.address]])
     calls = await world.rounds.eventually_stable(expected, lambda: world.call(headers))
     await world.check("A55-PICK-03", calls, expected)
+
+
+@scenario("A55-PICK-04", needs=NEEDS, seconds=1.5, waits=True)
+async def test_load_reports(world: World) -> None:
+    """Requests with a cookie count for the localities of their endpoints."""
+    served = with_sessions(apart(await world.endpoints(6)).with_policy(RingHash()))
+    await world.serve(served)
+    cookies = await collect(world, served.addresses())
+    await world.require_served(several(world, cookies.values()))
+    expected = balanced(served)
+    await world.check("A55-PICK-04", await reported(world, expected), expected)
 
 
 @scenario("A75-SESSION-01", needs=(*NEEDS, "channels"))

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from client_under_test.reference.values import Endpoint, State
+from client_under_test.reference.values import Endpoint, Locality, State
 
 UNKNOWN: Final = 0
 HEALTHY: Final = 1
@@ -73,6 +73,11 @@ def kept_for_sessions(health: int, was_used: bool) -> bool:  # noqa: FBT001 - a 
     return was_used or health == DRAINING
 
 
+def its_own(locality: Locality) -> Locality:
+    """Return the locality for which a request with a cookie counts (A55-PICK-04)."""
+    return locality
+
+
 def used_alone(address: str, _addresses: Sequence[str]) -> tuple[str, ...]:
     """A55: a cookie has the used address of an endpoint."""
     return (address,)
@@ -94,5 +99,7 @@ class OverrideHostRules:
     """A55-HOST-07: whether cookies lead to listed endpoints only."""
     keeps_connection: Callable[[int, bool], bool] = kept_while_draining
     """Takes the health of the endpoint, and whether a session has used it."""
+    host_counts_for: Callable[[Locality], Locality] = its_own
+    """Takes the locality of the endpoint of a cookie."""
     cookie_addresses: Callable[[str, Sequence[str]], tuple[str, ...]] = used_alone
     """Takes the used address of an endpoint, and all of them."""

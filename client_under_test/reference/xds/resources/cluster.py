@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from envoy.extensions.clusters.aggregate.v3 import cluster_pb2 as aggregate_pb2
+from envoy.extensions.upstreams.http.v3 import http_protocol_options_pb2
 from google.protobuf.message import DecodeError
 
 from client_under_test.reference.clusters.discovery import Aggregate, Leaf
@@ -16,6 +17,7 @@ from client_under_test.reference.xds.resources.balancing import balancing
 from client_under_test.reference.xds.resources.findings import Findings
 from client_under_test.reference.xds.resources.security import check_transport_socket
 from client_under_test.reference.xds.rules import XdsRules
+from client_under_test.reference.xds.session_rules import HTTP_OPTIONS
 
 _DURATIONS: Final = ("interval", "base_ejection_time", "max_ejection_time")
 _PERCENTAGES: Final = (
@@ -47,6 +49,9 @@ def read_cluster(message: Any, rules: XdsRules) -> Leaf | Aggregate:
     if message.HasField("outlier_detection"):
         with findings.at("outlier_detection"):
             _check_outlier_detection(message.outlier_detection, rules, findings)
+    if rules.has_session_affinity and message.HasField("upstream_config"):
+        with findings.at("upstream_config.typed_config"):
+            _check_upstream_config(message.upstream_config.typed_config, rules, findings)
     findings.check()
     read = Aggregate if "clusters" in found else Leaf
     if read is Leaf:
@@ -174,6 +179,22 @@ def _children(message: Any, rules: XdsRules, findings: Findings) -> tuple[str, .
 
 
 # The rest.
+
+
+def _check_upstream_config(packed: Any, rules: XdsRules, findings: Findings) -> None:
+    """A75: it has the idle_timeout of connections that sessions have used."""
+    if not rules.upstream_config_is_accepted(packed.type_url):
+        findings.add(f"{packed.type_url or 'nothing'} is not supported")
+    if packed.type_url != HTTP_OPTIONS:
+        return
+    try:
+        options = http_protocol_options_pb2.HttpProtocolOptions.FromString(packed.value)
+    except DecodeError:
+        findings.add("is no HttpProtocolOptions")
+        return
+    idle = options.common_http_protocol_options.idle_timeout
+    if not rules.idle_timeout_is_accepted(idle.seconds, idle.nanos):
+        findings.add("is out of range", "common_http_protocol_options.idle_timeout")
 
 
 def _override_status(message: Any) -> tuple[int, ...] | None:

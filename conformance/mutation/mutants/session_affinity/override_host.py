@@ -17,7 +17,7 @@ from client_under_test.reference.policies.rules.override_host import (
     used_alone,
 )
 from client_under_test.reference.session_affinity import Host, read_value
-from client_under_test.reference.values import State
+from client_under_test.reference.values import Locality, State
 from client_under_test.reference.xds.session_rules import known_statuses
 
 EDITION: Final = "session-affinity"
@@ -146,6 +146,14 @@ failed_waits = Mutant(
             choose_any_host(found) or (HostChoice(found[0][0], "wait") if found else None)
         )
     },
+    edition=EDITION,
+)
+
+
+without_locality = Mutant(
+    clause="A55-PICK-04",
+    broken="requests with a cookie count for a locality without a name",
+    rules={"host_counts_for": lambda _locality: Locality()},
     edition=EDITION,
 )
 
