@@ -67,6 +67,9 @@ class ControlPlane:
         self.loads: Final = Loads(keep.load_rows)
         self.script: Final = Script(self)
         self.snapshots: Final = Snapshots()
+        self.connection_age: float | None = None
+        """Seconds after which a connection gets a GOAWAY, and ends half as much later; from the
+        next `resume` on. None: never."""
         self._reservation = reservation
         self._translate = translate
         self._served: tuple[HiddenServer, Proxy] | None = None
@@ -239,8 +242,14 @@ class ControlPlane:
         self._reservation.close()
 
     async def _make_server(self) -> Any:
-        limit = ("grpc.max_receive_message_length", _LARGEST_REQUEST)
-        server = grpc.aio.server(options=(*_SENDING, limit))
+        options = [*_SENDING, ("grpc.max_receive_message_length", _LARGEST_REQUEST)]
+        if self.connection_age is not None:
+            age = round(self.connection_age * 1000)
+            options += [
+                ("grpc.max_connection_age_ms", age),
+                ("grpc.max_connection_age_grace_ms", age // 2),
+            ]
+        server = grpc.aio.server(options=options)
         ads_pb2_grpc.add_AggregatedDiscoveryServiceServicer_to_server(_Ads(self), server)
         lrs_pb2_grpc.add_LoadReportingServiceServicer_to_server(_Lrs(self), server)
         return server

@@ -209,6 +209,8 @@ class XdsClient:
 
     def on_ads_message(self, data: bytes) -> None:
         """Take a response; one that is not even a message is passed over."""
+        if not self._rules.size_is_read(len(data)):
+            return
         try:
             response: Any = discovery_pb2.DiscoveryResponse.FromString(data)
         except DecodeError:

@@ -40,6 +40,14 @@ def case_counts(case_sensitive: Any | None) -> bool:
     return case_sensitive is None or bool(case_sensitive.value)
 
 
+def weights_fit(total: int) -> bool:
+    """Accept weights of clusters if their sum is above 0 and fits in 32 bits.
+
+    Clauses: A28-SPLIT-05, A28-SPLIT-06 (our choice: as the xDS API has it).
+    """
+    return 0 < total < 1 << 32
+
+
 @dataclass(frozen=True, kw_only=True)
 class RouteReadingRules:
     """One way of reading the matches of routes."""
@@ -52,6 +60,8 @@ class RouteReadingRules:
     action_is_ignored: Callable[[str | None], bool] = whatever_it_has_instead
     """Takes the name of a cluster_specifier that the client does not support; None: it is unset.
     Otherwise the route is invalid."""
+    weights_fit: Callable[[int], bool] = weights_fit
+    """Takes the sum of the weights of a route's clusters."""
     path_may_lack: bool = False
     """A28-MATCH-11: a match must have a path_specifier."""
     case_counts: Callable[[Any | None], bool] = case_counts

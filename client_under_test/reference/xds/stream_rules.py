@@ -46,6 +46,14 @@ def every_response(_is_wanted: bool) -> bool:  # noqa: FBT001 - a state
     return True
 
 
+def any_size(_size: int) -> bool:
+    """Read a response of any size.
+
+    Clauses: A27-ADS-14.
+    """
+    return True
+
+
 def known_type(type_url: str) -> str:
     """Ignore a response of an unknown type.
 
@@ -84,6 +92,8 @@ class AdsStreamRules:
     """Takes the short name of a message, and the names that the client subscribes to."""
     is_answered: Callable[[bool], bool] = every_response
     """Takes whether the client subscribes to any resource of the type."""
+    size_is_read: Callable[[int], bool] = any_size
+    """Takes the bytes of a response. The client ignores a response of another size."""
     type_of_response: Callable[[str], str] = known_type
     """Takes the type of a response, and returns the type that the client reads it as."""
     name_may_repeat: bool = False

@@ -124,3 +124,25 @@ async def test_many_updates(world: World) -> None:
     used = AllServedBy((last,))
     calls = await world.rounds.eventually_stable(used, partial(world.call, world.sessions(3)))
     await world.check("A27-ADS-13", calls, used)
+
+
+LARGE = 3 << 20
+"""Bytes of a response: below the 4 MiB that a gRPC client reads by default."""
+
+
+@scenario("A27-ADS-14", seconds=1)
+async def test_large_response(world: World) -> None:
+    """The client uses a Cluster that comes in a response of 3 MiB, and the next one."""
+    here, there = await one_cluster(world)
+    filler = single_locality(there.addresses(), policy=RoundRobin()).cluster()
+    filler.metadata.filter_metadata["filler"]["bytes"] = "x" * LARGE
+    filler.eds_cluster_config.service_name = "other endpoints"
+    endpoints = there.endpoints()
+    endpoints.cluster_name = "other endpoints"
+    await world.plane.set(endpoints)
+    for cluster, config in ((filler, there), (here.cluster(), here)):
+        answer = await world.control.offer(Kind.CLUSTER, cluster, told=f"a Cluster for {config}")
+        await world.check("A27-ADS-14", answer, AckedOrNacked(acked=True))
+        used = AllServedBy(config.addresses())
+        calls = await world.eventually(used, partial(world.call, world.sessions(1)))
+        await world.check("A27-ADS-14", calls, used)

@@ -39,7 +39,7 @@ from conformance.scenarios.helpers.routing import (
 from conformance.world import UNARY, World, waits
 from conformance.xds_config.bootstrap import NODE
 from conformance.xds_config.broken import without_routes
-from conformance.xds_config.config import LISTENER, single_locality
+from conformance.xds_config.config import LISTENER, XdsConfig, single_locality
 from conformance.xds_config.policies import RoundRobin
 from conformance.xds_config.subscriptions import subscriptions
 from fake_control_plane import Kind, Service, StreamOpened
@@ -84,10 +84,7 @@ async def test_next_stream(world: World, end: End) -> None:
     await world.serve(in_use)
     await world.rounds.require(routed_to(clusters, OTHER), some, why="the update was ACKed")
     await end(world)
-    names: dict[str, tuple[str, ...]] = {}
-    for kind, name in sorted(subscriptions(in_use), key=str):
-        names[kind.name] = (*names.get(kind.name, ()), name)
-    anew = SubscribesAnew(names)
+    anew = SubscribesAnew(names_in(in_use))
     seen = await world.control.stream_requests_until(anew, within=timing.ATTEMPT)
     await world.check("A57-STREAM-03", seen, anew)
     await world.serve(to_one(clusters, MATCHED))
@@ -102,6 +99,42 @@ async def test_next_stream(world: World, end: End) -> None:
     await world.check("A27-ADS-05", seen, choices)
     await world.check("A27-ADS-06", seen, SendsOwnNonces())
     await world.check("A27-ADS-07", seen, SendsAcceptedVersion())
+
+
+AGE = 0.4
+"""Seconds after which each connection to the control plane gets a GOAWAY: a few in a scenario."""
+
+
+@scenario("A57-STREAM-03", seconds=2, waits=True)
+async def test_goaway(world: World) -> None:
+    """The client subscribes on the next connection when a GOAWAY and the end came on the last one.
+
+    Requests are served meanwhile, and follow an update.
+    """
+    await world.control.stop()
+    world.plane.connection_age = AGE
+    await world.control.resume()
+    clusters = await two_clusters(world)
+    some = partial(calls_of, world, [(UNARY, {})])
+    in_use = to_one(clusters, MATCHED)
+    await world.serve(in_use)
+    await world.require_served(world.sessions(1))
+    await streams(world, 3)
+    anew = SubscribesAnew(names_in(in_use))
+    seen = await world.control.stream_requests_until(anew, within=timing.ATTEMPT)
+    await world.check("A57-STREAM-03", seen, anew)
+    await world.check("A57-STREAM-03", await some(), routed_to(clusters, MATCHED))
+    await world.serve(to_one(clusters, OTHER), unheard=True)
+    expected = routed_to(clusters, OTHER)
+    await world.check("A57-STREAM-03", await world.eventually(expected, some), expected)
+
+
+def names_in(config: XdsConfig) -> dict[str, tuple[str, ...]]:
+    """Return the resources that a client subscribes to, by kind."""
+    names: dict[str, tuple[str, ...]] = {}
+    for kind, name in sorted(subscriptions(config), key=str):
+        names[kind.name] = (*names.get(kind.name, ()), name)
+    return names
 
 
 @scenario("A27-ADS-08", "A27-ADS-03", seconds=1.5, waits=True)

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from conformance.judging.aborts import ResourceRejected
-from conformance.judging.declaration import scenario
+from conformance.judging.declaration import case, scenario
 from conformance.judging.expectations import (
     AckedOrNacked,
     AllServedBy,
@@ -169,3 +169,20 @@ async def test_specifiers(world: World, change: Callable[[Any], None]) -> None:
     expected = routed_to(clusters, OTHER)
     calls = await world.eventually(expected, lambda: calls_of(world, [(UNARY, {})]))
     await world.check("A28-ACTION-01", calls, expected)
+
+
+@pytest.mark.parametrize(
+    ("clause", "weight"),
+    [case("zero", "A28-SPLIT-05", 0), case("beyond-32-bits", "A28-SPLIT-06", 2**31)],
+)
+async def test_weight_sums(world: World, clause: str, weight: int) -> None:
+    """The text does not say whether a client rejects two clusters of this weight each."""
+    clusters = await two_clusters(world)
+    await world.serve(with_routes(clusters, to(MATCHED)))
+    await world.require_served(world.sessions(1))
+    both = Route((), weighted_clusters=dict.fromkeys((MATCHED, OTHER), weight))
+    answer = await world.control.offer(
+        Kind.ROUTE, with_routes(clusters, both).route_configuration()
+    )
+    choices = {"refused": AckedOrNacked(acked=False), "accepted": AckedOrNacked(acked=True)}
+    await world.check(clause, answer, choices)

@@ -126,7 +126,7 @@ def _weighted(message: Any, rules: XdsRules, findings: Findings) -> tuple[Weight
             sessions = read_overrides(each.typed_per_filter_config, rules, findings)
             clusters.append(WeightedCluster(each.name, each.weight.value, sessions))
     total = sum(cluster.weight for cluster in clusters)
-    if not 0 < total <= _UINT32:
+    if not rules.weights_fit(total):
         findings.add(f"weights add up to {total}", "weighted_clusters.clusters")
     return tuple(clusters)
 

@@ -44,3 +44,13 @@ few_alone = Mutant(
     broken="after 500 responses of a type on a stream, the client ignores further ones",
     xds={"is_read": lambda _version, _accepted, number: number <= FEW},
 )
+
+
+ONE_MIB = 1 << 20
+
+
+large_ignored = Mutant(
+    clause="A27-ADS-14",
+    broken="responses beyond 1 MiB are ignored",
+    xds={"size_is_read": lambda size: size <= ONE_MIB},
+)

@@ -114,3 +114,19 @@ picker_is_late = Mutant(
     broken="the first requests with new weights fail, as the picker does not know their cluster",
     rules={"choose_cluster": unknown_at_first()},
 )
+
+
+no_weight_accepted = Mutant(
+    clause="A28-SPLIT-05",
+    broken="weights of clusters may all be 0",
+    xds={"weights_fit": lambda total: total < 1 << 32},
+    reports="accepted",
+)
+
+
+any_sum_accepted = Mutant(
+    clause="A28-SPLIT-06",
+    broken="weights of clusters may add up to any number above 0",
+    xds={"weights_fit": lambda total: total > 0},
+    reports="accepted",
+)
