@@ -28,11 +28,20 @@ class HeaderMatch(msgspec.Struct, frozen=True, kw_only=True):
     present: bool | None = None
     prefix: str | None = None
     suffix: str | None = None
+    contains: str | None = None
+    """Of string_match."""
     invert: bool = False
+    string_match: bool = False
+    """Set to put a text or safe_regex into the field string_match."""
+    ignore_case: bool = False
+    """Of string_match."""
 
     def resource(self) -> Any:
         """Return the xDS HeaderMatcher."""
         message = route_components_pb2.HeaderMatcher(name=self.name, invert_match=self.invert)
+        if self.string_match:
+            self._set_string_match(message.string_match)
+            return message
         if self.exact is not None:
             message.exact_match = self.exact
         if self.safe_regex is not None:
@@ -48,11 +57,21 @@ class HeaderMatch(msgspec.Struct, frozen=True, kw_only=True):
             message.suffix_match = self.suffix
         return message
 
+    def _set_string_match(self, message: Any) -> None:
+        message.ignore_case = self.ignore_case
+        if self.safe_regex is not None:
+            message.safe_regex.google_re2.SetInParent()
+            message.safe_regex.regex = self.safe_regex
+        for kind in ("exact", "prefix", "suffix", "contains"):
+            if (text := getattr(self, kind)) is not None:
+                setattr(message, kind, text)
+
     def __str__(self) -> str:
-        kinds = ("exact", "safe_regex", "range", "present", "prefix", "suffix")
+        kinds = ("exact", "safe_regex", "range", "present", "prefix", "suffix", "contains")
         (kind,) = (kind for kind in kinds if getattr(self, kind) is not None)
-        inverted = " (inverted)" if self.invert else ""
-        return f"{self.name} {kind} {getattr(self, kind)!r}{inverted}"
+        field = f"string_match {kind}" if self.string_match else kind
+        more = " (inverted)" * self.invert + " (ignore_case)" * self.ignore_case
+        return f"{self.name} {field} {getattr(self, kind)!r}{more}"
 
 
 class RuntimeFraction(msgspec.Struct, frozen=True):

@@ -278,7 +278,7 @@ class NoSuchEdition(Exception):
     """A name that is no edition; the message lists those that are."""
 
 
-_BENEATH: Final = ("A27", "A28", "A29-CDS", "A32", "A46", "A47", "A50-CDS", "A57")
+_BENEATH: Final = ("A27", "A28", "A29-CDS", "A32", "A46", "A47", "A50-CDS", "A57", "A63")
 """What all rest on."""
 
 _BASES: Final[Mapping[str, Edition]] = MappingProxyType(

@@ -165,7 +165,8 @@ def matched_value(name: str, metadata: Metadata) -> str | None:
 
 def _value_matches(matcher: HeaderMatcher, value: str) -> bool:
     if matcher.regex is not None:
-        return re2.fullmatch(matcher.regex, value) is not None
+        regex = f"(?i:{matcher.regex})" if matcher.ignore_case else matcher.regex
+        return re2.fullmatch(regex, value) is not None
     if matcher.within is not None:
         return _is_within(value, *matcher.within)
     if matcher.ignore_case:

@@ -40,6 +40,22 @@ def case_counts(case_sensitive: Any | None) -> bool:
     return case_sensitive is None or bool(case_sensitive.value)
 
 
+def string_match_pattern(pattern: str) -> str:
+    """A63: match by the pattern that is set.
+
+    Clauses: A63-HEADER-01.
+    """
+    return pattern
+
+
+def ignores_case(pattern: str, ignore_case: bool) -> bool:  # noqa: FBT001 - a field
+    """A63: heed ignore_case for all patterns but safe_regex.
+
+    Clauses: A63-HEADER-02, A63-HEADER-03.
+    """
+    return ignore_case and pattern != "safe_regex"
+
+
 def weights_fit(total: int) -> bool:
     """Accept weights of clusters if their sum is above 0 and fits in 32 bits.
 
@@ -60,6 +76,10 @@ class RouteReadingRules:
     action_is_ignored: Callable[[str | None], bool] = whatever_it_has_instead
     """Takes the name of a cluster_specifier that the client does not support; None: it is unset.
     Otherwise the route is invalid."""
+    string_match_pattern: Callable[[str], str] = string_match_pattern
+    """Takes the name of the pattern in string_match, and returns how the client matches it."""
+    ignores_case: Callable[[str, bool], bool] = ignores_case
+    """Takes the name of the pattern in string_match, and ignore_case."""
     weights_fit: Callable[[int], bool] = weights_fit
     """Takes the sum of the weights of a route's clusters."""
     path_may_lack: bool = False

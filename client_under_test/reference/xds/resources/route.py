@@ -161,7 +161,7 @@ def _match(message: Any, rules: XdsRules, findings: Findings) -> RouteMatch | No
     headers = []
     for number, each in enumerate(message.headers):
         with findings.at(f"headers[{number}]"):
-            headers.append(_header(each, findings))
+            headers.append(_header(each, rules, findings))
     return RouteMatch(
         prefix=prefix,
         path=path,
@@ -174,14 +174,14 @@ def _match(message: Any, rules: XdsRules, findings: Findings) -> RouteMatch | No
     )
 
 
-def _header(message: Any, findings: Findings) -> HeaderMatcher:
+def _header(message: Any, rules: XdsRules, findings: Findings) -> HeaderMatcher:
     name, inverted = message.name.lower(), message.invert_match
     kind = message.WhichOneof("header_match_specifier")
     if not name:
         findings.add("must not be empty", "name")
     match kind:
         case "string_match":
-            return _string(message.string_match, name, findings, inverted=inverted)
+            return _string(message.string_match, name, rules, findings, inverted=inverted)
         case "exact_match" | "prefix_match" | "suffix_match" | "contains_match":
             value = {kind.removesuffix("_match"): getattr(message, kind)}
             return HeaderMatcher(name=name, inverted=inverted, **value)
@@ -200,16 +200,19 @@ def _header(message: Any, findings: Findings) -> HeaderMatcher:
             return HeaderMatcher(name=name, present=True)
 
 
-def _string(message: Any, name: str, findings: Findings, *, inverted: bool) -> HeaderMatcher:
+def _string(
+    message: Any, name: str, rules: XdsRules, findings: Findings, *, inverted: bool
+) -> HeaderMatcher:
     kind = message.WhichOneof("match_pattern")
     value: dict[str, Any] = {}
     if kind in _STRING_MATCHES:
-        value[kind] = getattr(message, kind)
+        value[rules.string_match_pattern(kind)] = getattr(message, kind)
     elif kind == "safe_regex":
         value["regex"] = _regex(message.safe_regex.regex, "string_match.safe_regex", findings)
     else:
         findings.add("is missing or unknown", "string_match.match_pattern")
-    return HeaderMatcher(name=name, inverted=inverted, ignore_case=message.ignore_case, **value)
+    ignore_case = rules.ignores_case(kind or "", message.ignore_case)
+    return HeaderMatcher(name=name, inverted=inverted, ignore_case=ignore_case, **value)
 
 
 def _regex(text: str, field: str, findings: Findings) -> str:
