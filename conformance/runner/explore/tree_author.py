@@ -170,6 +170,9 @@ class TreeAuthor(Author):
         for index, part in enumerate(self._now.by_priority[: lowest + 1]):
             has_failed = index < lowest and self._chance(2)
             yield from self._break(part.members, "close" if has_failed else "hold")
+        if self._chance(2):
+            for part in self._now.by_priority[lowest + 1 :]:
+                yield from self._break(part.members)
         yield Call(self._values(1, 2), in_background=True)
         if self._chance(2):
             yield Settle()
