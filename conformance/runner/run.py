@@ -23,7 +23,7 @@ from conformance.runner.jobs import default_jobs
 from conformance.runner.known_causes import KnownCauses
 from conformance.runner.progress import Known, Progress, nobody_knows
 from conformance.runner.retry import MORE, ident
-from conformance.runner.scheduling import MOST_WAITING, waiting_of
+from conformance.runner.scheduling import MOST_WAITING, waiting_of, workers_for
 from conformance.runner.selection import Ident, Selection
 from conformance.runner.settings import Settings
 from conformance.spec.catalogue import load
@@ -80,11 +80,13 @@ def run(
         for name, scenario in found.items()
         if scenario.waits and jobs > 1
     }
+    work = sum(scenario.seconds for name, scenario in found.items() if name not in waits)
     working, most = min(jobs, len(found) - len(waits)), MOST_WAITING
+    if grows:
+        working = min(working, workers_for(work))
     if at_once is not None:
         working = min(working, max(1, at_once // 2))
         most = min(most, at_once - working)
-    work = sum(scenario.seconds for name, scenario in found.items() if name not in waits)
     waiting = waiting_of(waits, meanwhile=work / max(working, 1), most=most)
     collector = Collector(progress, waiting, known, grows=grows)
     started = time.monotonic()

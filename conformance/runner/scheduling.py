@@ -24,12 +24,21 @@ from conformance.runner.growth import Growing
 MOST_WAITING: Final = 8
 """Workers for scenarios that wait. Each costs half a second of processor time, its client's too."""
 
+WORTH_A_WORKER: Final = 2.5
+"""Seconds that scenarios declare for which a worker is started, whose start takes some 0.7 s of
+processor time. Most scenarios take half of what they declare."""
+
 
 class Waiting(NamedTuple):
     """Scenarios that wait for timers, the longest first, and the number of workers for them."""
 
     names: tuple[str, ...] = ()
     workers: int = 0
+
+
+def workers_for(seconds: float) -> int:
+    """Return as many workers as are worth their start for scenarios that declare these seconds."""
+    return max(1, math.ceil(seconds / WORTH_A_WORKER))
 
 
 def waiting_of(

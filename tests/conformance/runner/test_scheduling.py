@@ -21,6 +21,7 @@ from conformance.runner.scheduling import (
     Waiting,
     openings,
     waiting_of,
+    workers_for,
 )
 from conformance.runner.sharding import dealt
 
@@ -49,6 +50,10 @@ def test_as_few_workers_wait_as_are_through_in_time(
     assert waiting_of(named, meanwhile=meanwhile).workers == workers
     assert waiting_of(named, meanwhile=meanwhile, most=1).workers == min(workers, 1)
     assert waiting_of(named, meanwhile=meanwhile, most=0) == Waiting()
+
+
+def test_few_short_scenarios_are_not_worth_many_workers() -> None:
+    assert [workers_for(seconds) for seconds in (0, 0.1, 2.5, 2.6, 7.6)] == [1, 1, 1, 2, 4]
 
 
 @pytest.mark.parametrize(
