@@ -8,6 +8,7 @@ After as many days as there are turns, everything has run. What a change touches
 - the scenarios among them, against all clients
 - a client whose adapter changed
 - slow tests whose file changed, or a file that `WATCHED` lists for them
+- adapters that do not say how they name ring entries, if a file of `RING_KEYS` changed
 
 `ci/changed_clauses.py` finds what a change touches. If it touches many clauses, a sample of them
 runs, and standard error says so.
@@ -22,7 +23,8 @@ XDSPEC_CI_TURN chooses a turn by its number, or `all`. XDSPEC_CI_SEED replaces t
 
 Uses the standard library only. Prints lines that may be empty: clients; clients that run touched
 scenarios only, with options that select these; options of `xdspec mutants` for the turn; its
-options for the change; files with slow tests. Standard error says what is left out.
+options for the change; adapters that do not say how they name ring entries; files with slow tests.
+Standard error says what is left out.
 """
 
 from __future__ import annotations
@@ -65,31 +67,44 @@ class Turn:
     Attributes:
         clients: as the command line names them.
         areas: of mutants, by topic.
+        undeclared: adapters that do not say how they name ring entries; .ci/run makes them.
     """
 
     clients: tuple[str, ...] = ()
     areas: tuple[str, ...] = ()
+    undeclared: tuple[str, ...] = ()
 
 
-EVERY_DAY = (
-    *("reference+seed", "reference+seed-2021", "reference+2023", "reference+modern"),
-    *("python@1.85.1", "go", "envoy"),
-)
+EVERY_DAY = ("reference+seed", "python@1.85.1", "go")
 """Clients. A real client without a version runs in the version that its manifest pins."""
 
-OTHER_AREAS = (
-    *("ads", "aggregate", "cds", "circuit_breaking", "data_errors", "dns", "drops", "eds"),
-    *("lb_policy_list", "lds_rds", "load_reports", "locality", "outlier_detection", "pick_first"),
-    *("priority", "session_affinity", "weighted_round_robin"),
-)
-
 TURNS: tuple[Turn, ...] = (
-    Turn(clients=("java", "reference+weighted-round-robin", "reference+session-affinity")),
     Turn(
-        clients=("reference+data-errors", "reference+least-request"),
-        areas=("ring_hash", "hash_policy"),
+        clients=("reference+seed-2021", "reference+weighted-round-robin"),
+        areas=("ring_hash",),
+        undeclared=("silent-python@1.85.1",),
     ),
-    Turn(clients=("node",), areas=OTHER_AREAS),
+    Turn(
+        clients=("envoy", "reference+modern"),
+        areas=("aggregate", "dns", "hash_policy"),
+    ),
+    Turn(
+        clients=("reference+2023", "reference+data-errors", "reference+session-affinity"),
+        areas=("cds", "circuit_breaking", "data_errors", "drops"),
+        undeclared=("silent-reference",),
+    ),
+    Turn(
+        clients=("node", "reference+least-request"),
+        areas=("eds", "lb_policy_list", "lds_rds", "locality"),
+    ),
+    Turn(
+        clients=("java",),
+        areas=(
+            *("ads", "load_reports", "outlier_detection", "pick_first", "priority"),
+            *("session_affinity", "weighted_round_robin"),
+        ),
+        undeclared=("unknown-reference",),
+    ),
 )
 
 WATCHED = {
@@ -99,13 +114,32 @@ WATCHED = {
     "tests/ci/test_documentation_site.py": ("docs/", "ci/documentation/", "requirements-docs.lock"),
     "tests/ci/test_examples.py": ("ci/action/", "ci/examples/"),
     "tests/ci/test_package.py": ("pyproject.toml", "requirements.lock"),
+    "tests/conformance/cli/test_gate.py": (
+        "conformance/cli/base_cache.py",
+        "conformance/cli/gate.py",
+        "conformance/cli/repetition.py",
+    ),
+    "tests/conformance/cli/test_early_ends.py": ("conformance/runner/known_causes.py",),
     "tests/conformance/cli/test_serve_go.py": ("fake_control_plane/control.proto",),
+    "tests/conformance/cli/test_shared_processes.py": (
+        "conformance/runner/collector.py",
+        "conformance/runner/retry.py",
+        "conformance/world/launched.py",
+    ),
     "tests/fakexds/test_go_module.py": ("go/", "fake_control_plane/control.proto"),
 }
 """Beginnings of the paths with which slow tests run on any day, by file of tests."""
 
+RING_KEYS = (
+    "conformance/judging/ring_keys.py",
+    "conformance/runner/calibration.py",
+    "conformance/runner/targets.py",
+)
+"""Paths with which all adapters run that do not say how they name ring entries."""
+
 SLOW = tuple(client for turn in TURNS for client in turn.clients)
 AREAS = tuple(area for turn in TURNS for area in turn.areas)
+UNDECLARED = tuple(adapter for turn in TURNS for adapter in turn.undeclared)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,13 +153,14 @@ class Today:
     """Clauses of other areas."""
     scenarios: tuple[str, ...]
     """Clauses that the other slow clients run."""
+    undeclared: tuple[str, ...]
 
     @property
     def others(self) -> tuple[str, ...]:
         """Slow clients that do not run whole."""
         return tuple(client for client in SLOW if client not in self.clients)
 
-    def lines(self) -> tuple[str, str, str, str]:
+    def lines(self) -> tuple[str, str, str, str, str]:
         """Return what is printed."""
         part = (*self.others, *(f"--clause={clause}" for clause in self.scenarios))
         return (
@@ -133,6 +168,7 @@ class Today:
             " ".join(part) if self.others and self.scenarios else "",
             " ".join(f"--area={area}" for area in self.areas),
             " ".join(f"--clause={clause}" for clause in self.mutants),
+            " ".join(self.undeclared),
         )
 
     def left_out(self) -> str:
@@ -142,6 +178,9 @@ class Today:
         if areas := [area for area in AREAS if area not in self.areas]:
             part = f" (but for those of {_count(self.mutants)})" if self.mutants else ""
             rest.append(f"mutants of {' '.join(areas)}{part}")
+        rest += [
+            f"undeclared ring keys of {name}" for name in UNDECLARED if name not in self.undeclared
+        ]
         return ", ".join(rest) or "nothing"
 
 
@@ -169,13 +208,16 @@ def number_of(forced: str, day: int) -> int:
     return int(forced)
 
 
-def today(turns: Iterable[Turn], change: ChangedParts, mutants: Mapping[str, Ids]) -> Today:
+def today(
+    turns: Iterable[Turn], change: ChangedParts, mutants: Mapping[str, Ids], *, ring_keys: bool
+) -> Today:
     """Return what runs in these turns, and for a change.
 
     Args:
         turns: of the day.
         change: what it touches.
         mutants: the clauses that the mutants of each area break.
+        ring_keys: whether the change is about how clients name ring entries.
     """
     turns = tuple(turns)
     clients = change.clients.union(*(turn.clients for turn in turns))
@@ -188,6 +230,11 @@ def today(turns: Iterable[Turn], change: ChangedParts, mutants: Mapping[str, Ids
         areas=tuple(area for area in AREAS if area in areas),
         mutants=tuple(sorted(change.clauses & others)),
         scenarios=tuple(sorted(change.scenarios)),
+        undeclared=tuple(
+            adapter
+            for adapter in UNDECLARED
+            if ring_keys or any(adapter in turn.undeclared for turn in turns)
+        ),
     )
 
 
@@ -294,7 +341,8 @@ def main() -> int:
     except BadVariable as error:
         print(f"ci: {error}", file=sys.stderr)
         return BAD_INPUT
-    runs = today(turns, change, broken_by_area())
+    ring_keys = any(file.path in RING_KEYS for file in files)
+    runs = today(turns, change, broken_by_area(), ring_keys=ring_keys)
     slow = files_with_slow_tests()
     tests = slow_tests(slow, numbers, (file.path for file in files))
     print(

@@ -139,6 +139,7 @@ def test_a_step_of_a_client_that_does_not(tmp_path: Path) -> None:
     assert {"report.json", "junit.xml", "evidence"} <= {path.name for path in kept.iterdir()}
 
 
+@pytest.mark.slow
 def test_a_step_of_a_change(tmp_path: Path, library: Path) -> None:
     commit(library)
     (library / "ring").write_text("down")

@@ -89,35 +89,43 @@ def test_a_scenario_runs_against_all_with_the_mutants_of_its_clauses() -> None:
     path = "conformance/scenarios/ads/nack.py"
     change = touched([Change(path, now=SCENARIO_TEXT)])
     assert change.scenarios == names("A42-RING-13", "A37-TREE-01") == change.clauses
-    whole = rotation.TURNS[0].clients
-    today = rotation.today([rotation.Turn(clients=whole, areas=("ring_hash",))], change, BROKEN)
-    clients, part, areas, mutants = today.lines()
+    whole, rest = ("node", "java"), [name for name in rotation.SLOW if name not in {"node", "java"}]
+    turn = rotation.Turn(clients=whole, areas=("ring_hash",), undeclared=rotation.UNDECLARED)
+    today = rotation.today([turn], change, BROKEN, ring_keys=False)
+    clients, part, areas, mutants, _ = today.lines()
     assert clients.split() == [*rotation.EVERY_DAY, *whole]
-    assert part == (
-        "reference+data-errors reference+least-request node --clause=A37-TREE-01 "
-        "--clause=A42-RING-13"
-    )
+    assert part.split() == [*rest, "--clause=A37-TREE-01", "--clause=A42-RING-13"]
     assert (areas, mutants) == ("--area=ring_hash", "--clause=A37-TREE-01")
-    some = "(but for A37-TREE-01 A42-RING-13)"
     others = [area for area in rotation.AREAS if area != "ring_hash"]
-    assert today.left_out() == (
-        f"reference+data-errors {some}, reference+least-request {some}, node {some}, "
-        f"mutants of {' '.join(others)} (but for those of A37-TREE-01)"
-    )
+    assert today.left_out().split(", ") == [
+        *(f"{client} (but for A37-TREE-01 A42-RING-13)" for client in rest),
+        f"mutants of {' '.join(others)} (but for those of A37-TREE-01)",
+    ]
 
 
 def test_an_adapter_touches_its_client() -> None:
     adapters = "client_under_test/adapters"
     change = touched([Change(f"{adapters}/node/expected.toml", now="[[expected]]")])
-    today = rotation.today(rotation.TURNS[:1], change, BROKEN)
-    assert today.clients == (*rotation.TURNS[0].clients, "node")
-    assert today.others == ("reference+data-errors", "reference+least-request")
+    today = rotation.today([rotation.Turn(clients=("java",))], change, BROKEN, ring_keys=False)
+    assert sorted(today.clients) == ["java", "node"]
+    assert today.others == tuple(name for name in rotation.SLOW if name not in {"java", "node"})
     assert touched([Change(f"{adapters}/node/README.md", now="text")]) == (ChangedParts())
 
 
 def test_a_client_of_every_day_is_not_run_twice() -> None:
     change = touched([Change("client_under_test/adapters/go/main.go", now="package")])
-    assert rotation.today([rotation.Turn()], change, {}).lines()[0].split() == [*rotation.EVERY_DAY]
+    today = rotation.today([rotation.Turn()], change, {}, ring_keys=False)
+    assert today.lines()[0].split() == [*rotation.EVERY_DAY]
+
+
+def test_how_clients_name_ring_entries_runs_in_its_turn_or_for_its_change() -> None:
+    turns, none = rotation.TURNS[:1], ChangedParts()
+    of_turn = rotation.today(turns, none, {}, ring_keys=False)
+    assert of_turn.lines()[4] == "silent-python@1.85.1"
+    assert of_turn.left_out().endswith("undeclared ring keys of unknown-reference")
+    assert rotation.today(turns, none, {}, ring_keys=True).undeclared == rotation.UNDECLARED
+    assert len({*rotation.UNDECLARED}) == len(rotation.UNDECLARED) == 3
+    assert all((ROOT / path).is_file() for path in rotation.RING_KEYS)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +147,7 @@ def test_what_adds_nothing_to_a_turn(path: str) -> None:
 def test_all_turns_leave_nothing_out() -> None:
     broken = {area: names(f"{area.upper()}-TREE-01") for area in rotation.AREAS}
     change = ChangedParts(clauses=names("A37-TREE-01"), scenarios=names("A37-TREE-01"))
-    today = rotation.today(rotation.TURNS, change, broken)
+    today = rotation.today(rotation.TURNS, change, broken, ring_keys=False)
     assert today.clients == rotation.SLOW
     assert sorted(today.areas) == sorted(rotation.AREAS)
     assert (today.lines()[1], today.lines()[3]) == ("", "")

@@ -69,6 +69,7 @@ def with_tests(project: Path, text: str) -> Path:
 # The example.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "other", ["reference+modern", pytest.param("python@1.85.1", marks=pytest.mark.slow)]
 )

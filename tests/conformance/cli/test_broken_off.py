@@ -36,6 +36,7 @@ def parent(pid: int) -> int:
         return 0
 
 
+@pytest.mark.slow
 async def test_a_worker_that_is_killed(started: Started) -> None:
     async with started("run", "reference", "--scenario", "ring.*", "--jobs", "2") as running:
         await running.line("1/")
@@ -61,6 +62,7 @@ async def test_a_worker_that_is_killed(started: Started) -> None:
     assert "has a run of reference 1.0.0 that did not finish" in said
 
 
+@pytest.mark.slow
 async def test_nobody_reads_what_a_run_says(started: Started) -> None:
     async with started("run", "reference", "--scenario", "ring.*", "--jobs", "2") as running:
         await running.line("1/")

@@ -13,9 +13,10 @@ REFUTES = "tree.two_aggregates_of_the_same_leaves"
 """Here the client requests a cluster that an aggregate names, since it is called as a root is."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "is_refuted",
-    [False, pytest.param(True, marks=pytest.mark.slow)],
+    [False, True],
     ids=["confirmed", "refuted"],
 )
 async def test_a_scenario_ends_early_only_for_a_cause_that_nothing_refutes(

@@ -68,6 +68,7 @@ async def test_all_that_happened_is_on_one_clock(xdspec: Any) -> None:
     assert told == {"calls", "states.jsonl", "load.jsonl"}
 
 
+@pytest.mark.slow
 async def test_what_runs_again_replaces_what_it_had_left(xdspec: Any, tmp_path: Path) -> None:
     words = ["run", REFERENCE, "--scenario", "ring.search", "--out", str(tmp_path)]
     kept = await xdspec.run(*words, "--keep-evidence")

@@ -73,6 +73,7 @@ async def test_a_base_that_went_on_is_noted(xdspec: Any, library: Path) -> None:
     assert note in (ended.folder / "page.md").read_text()
 
 
+@pytest.mark.slow
 async def test_all_results_of_a_change_agree(xdspec: Any, library: Path) -> None:
     commit(library)
     (library / "ring").write_text("down")
@@ -136,6 +137,7 @@ CHOICE = "ring.search"
 """A scenario whose clause leaves a choice, so the base always has to run it, too."""
 
 
+@pytest.mark.slow
 async def test_a_base_runs_only_scenarios_that_are_not_kept(xdspec: Any, library: Path) -> None:
     commit(library)
     (library / "ring").write_text("down")
@@ -168,6 +170,7 @@ OTHER = "ring.hash_of_an_entry"
 """A scenario that decides other clauses than the broken library fails."""
 
 
+@pytest.mark.slow
 async def test_a_base_runs_what_decides_whether_the_change_breaks_something(
     xdspec: Any, library: Path
 ) -> None:
@@ -185,6 +188,7 @@ async def test_a_base_runs_what_decides_whether_the_change_breaks_something(
     assert len(json.loads(kept.read_text())["scenarios"]) == 1
 
 
+@pytest.mark.slow
 async def test_a_failure_that_does_not_come_again_is_repeated_and_not_counted(
     xdspec: Any, library: Path
 ) -> None:
@@ -269,6 +273,7 @@ def test_another_suite_keeps_runs_of_bases_elsewhere(
     assert len(places) == len(commits), "whatever is selected"
 
 
+@pytest.mark.slow
 async def test_a_change_is_held_against_other_sources(
     xdspec: Any, library: Path, tmp_path: Path
 ) -> None:
@@ -282,6 +287,7 @@ async def test_a_change_is_held_against_other_sources(
     assert bad.out.splitlines()[-1] == BROKEN
 
 
+@pytest.mark.slow
 async def test_a_base_that_was_made_with_other_options_is_refused(
     xdspec: Any, library: Path
 ) -> None:

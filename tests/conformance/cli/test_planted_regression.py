@@ -29,6 +29,7 @@ async def versions(xdspec: Any, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return folder
 
 
+@pytest.mark.slow
 async def test_diff_names_it(xdspec: Any, versions: Path) -> None:
     ended = await xdspec.run("diff", str(versions / "1.4.0.json"), str(versions / "1.5.0.json"))
     assert ended.code == 1
@@ -36,6 +37,7 @@ async def test_diff_names_it(xdspec: Any, versions: Path) -> None:
     assert f"  broken   {CLAUSE}    pass by A42 → fail (deviates) by A42" in ended.out
 
 
+@pytest.mark.slow
 async def test_a_baseline_knows_it_and_no_other_failure(xdspec: Any, versions: Path) -> None:
     """Who has written it down goes on; in the version before, the entry is not true."""
     mine = versions / "mine.toml"
@@ -53,6 +55,7 @@ async def test_a_baseline_knows_it_and_no_other_failure(xdspec: Any, versions: P
     assert ended.code == 0, ended.said
 
 
+@pytest.mark.slow
 async def test_history_dates_it(xdspec: Any, versions: Path) -> None:
     ended = await xdspec.run(
         "history",

@@ -44,6 +44,7 @@ async def test_scenarios_share_a_process(xdspec: Command) -> None:
     assert not any(scenario["in_shared_process"] for scenario in ended.scenarios.values())
 
 
+@pytest.mark.slow
 async def test_isolated_scenarios_do_not(xdspec: Command) -> None:
     shared, isolated = await run(xdspec, "sharer"), await run(xdspec, "sharer", "--isolated")
     assert isolated.code == 0, isolated.said
@@ -71,6 +72,7 @@ async def test_a_leak_between_channels_is_told_and_fails_no_clause(xdspec: Comma
     assert "FAIL" not in ended.out
 
 
+@pytest.mark.slow
 async def test_a_crash_is_the_scenario_s_own_if_it_comes_alone(xdspec: Command) -> None:
     ended = await run(xdspec, "third-crasher")
     assert ended.code == 0, ended.said
@@ -90,6 +92,7 @@ async def test_a_crash_is_the_scenario_s_own_if_it_comes_alone(xdspec: Command) 
         assert "died by SIGABRT" in comparison
 
 
+@pytest.mark.slow
 async def test_what_fails_alone_too_is_reported_as_ever(xdspec: Command) -> None:
     ended = await run(xdspec, "short-ringed")
     assert ended.code == 1
@@ -103,12 +106,14 @@ async def test_what_fails_alone_too_is_reported_as_ever(xdspec: Command) -> None
     assert re.search(r"FAIL \(deviates\)", ended.out)
 
 
+@pytest.mark.slow
 async def test_a_process_that_keeps_a_stream_is_not_used_again(xdspec: Command) -> None:
     ended = await run(xdspec, "clinger")
     assert ended.code == 0, ended.said
     assert set(earlier(ended, "clinger")) == {0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["leaker", "third-crasher"])
 async def test_isolated_finds_neither(xdspec: Command, name: str) -> None:
     ended = await run(xdspec, name, "--isolated")

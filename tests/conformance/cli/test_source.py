@@ -51,6 +51,7 @@ def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
+@pytest.mark.slow
 async def test_a_change_outside_of_the_adapters_folder_is_judged(
     xdspec: Any, library: Path
 ) -> None:
@@ -101,6 +102,7 @@ AS_ORDINARY_USER = (
 """What goes before a command that may not write where the modes of files forbid it."""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     os.geteuid() == 0 and shutil.which("setpriv") is None, reason="root needs setpriv"
 )
