@@ -20,7 +20,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from client_under_test import Call, ClientProcess, find, prepare
+from client_under_test.environments import prepare
+from client_under_test.launching.channels import Call
+from client_under_test.launching.process import ClientProcess
+from client_under_test.manifests.clients import find
 from conformance.runner.jobs import cores
 from conformance.xds_config.bootstrap import VARIABLE, bootstrap
 from conformance.xds_config.config import LISTENER, single_locality

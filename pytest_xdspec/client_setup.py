@@ -10,8 +10,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from client_under_test import Client, prepare
 from client_under_test.contract.exceptions import ClientTrouble, ConversationFailed
+from client_under_test.environments import prepare
+from client_under_test.manifests.clients import Client
 from conformance.judging import causes
 from conformance.reporting.live import patience
 from conformance.reporting.stdout import Screen

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from client_under_test import Client, built_in, find
 from client_under_test.contract.exceptions import ClientTrouble
+from client_under_test.manifests.clients import Client, built_in, find
 from conformance.runner.manifest_check import check
 from conformance.runner.settings import Settings
 from conformance.runner.user_input import Unusable, pairs, require_folder

@@ -11,8 +11,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from client_under_test import Prepared
-from client_under_test.environments import fingerprint
+from client_under_test.environments import Prepared, fingerprint
 from client_under_test.environments.places import cache
 from conformance.cli.run_options import RunOptions
 from conformance.judging import json_files

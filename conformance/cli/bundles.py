@@ -15,7 +15,7 @@ from typing import Any
 import click
 import msgspec
 
-from client_under_test import Client, built_in, find
+from client_under_test.manifests.clients import Client, built_in, find
 from client_under_test.manifests.version_ranges import is_version
 from conformance.cli.failures import Failure, client_trouble
 from conformance.cli.invocation import program

@@ -15,7 +15,7 @@ import click
 import cloup
 import msgspec
 
-from client_under_test import built_in
+from client_under_test.manifests.clients import built_in
 from conformance.cli import reports
 from conformance.cli.command_group import Command
 from conformance.cli.development import doctor, mutants, new_client, test

@@ -12,9 +12,9 @@ from typing import Any, Final
 import click
 import cloup
 
-from client_under_test import Client, built_in, prepare
-from client_under_test.environments import kept
+from client_under_test.environments import kept, prepare
 from client_under_test.environments.toolchain import look
+from client_under_test.manifests.clients import Client, built_in
 from conformance.cli.failures import Failure, client_trouble, require_machine
 from conformance.cli.invocation import program
 from conformance.cli.lookup import catalogue, found_client, known_clause

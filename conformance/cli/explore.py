@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 
-from client_under_test import Prepared, prepare
 from client_under_test.contract.exceptions import ConversationFailed
+from client_under_test.environments import Prepared, prepare
 from conformance.cli.failures import Failure as Stop
 from conformance.cli.failures import client_trouble, require_machine
 from conformance.cli.invocation import program

@@ -11,11 +11,11 @@ from typing import Final
 import msgspec
 from rich.console import Console
 
-from client_under_test import Client, Prepared
 from client_under_test.contract.exceptions import UnfitSource
-from client_under_test.environments import commits
+from client_under_test.environments import Prepared, commits
 from client_under_test.environments.builds import in_words
 from client_under_test.environments.identity import SHORT, identity_of
+from client_under_test.manifests.clients import Client
 from client_under_test.manifests.version_ranges import is_version
 from conformance import timing
 from conformance.cli import base_cache

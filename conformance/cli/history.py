@@ -9,8 +9,8 @@ from typing import Final
 import msgspec
 from rich.console import Console
 
-from client_under_test import Prepared
 from client_under_test.contract.exceptions import without_last_words
+from client_under_test.environments import Prepared
 from conformance.cli.failures import Failure, require_machine
 from conformance.cli.run_clients import baselines
 from conformance.cli.run_options import RunOptions

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from client_under_test import Prepared
+from client_under_test.environments import Prepared
 from conformance.runner.settings import LEAST
 from conformance.runner.user_input import withheld
 

@@ -6,8 +6,8 @@ import difflib
 import re
 from pathlib import Path
 
-from client_under_test import Client, find
 from client_under_test.environments import commits
+from client_under_test.manifests.clients import Client, find
 from conformance.cli.failures import Failure
 from conformance.reporting.report import Exit
 from conformance.runner.manifest_check import check, editions_there_are

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 from rich.console import Console
 
-from client_under_test import Prepared
+from client_under_test.environments import Prepared
 from conformance.cli.error_report import TROUBLE, in_a_line
 from conformance.cli.run_options import RunOptions
 from conformance.cli.session import Session

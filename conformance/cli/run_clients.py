@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from client_under_test import Client, built_in
+from client_under_test.manifests.clients import Client, built_in
 from conformance.cli.failures import Failure, client_trouble, require_machine
 from conformance.cli.lookup import found_client, from_source
 from conformance.cli.run_options import RunOptions

@@ -11,7 +11,8 @@ import msgspec
 from rich.console import Console
 from rich.markup import escape
 
-from client_under_test import Prepared, find, prepare
+from client_under_test.environments import Prepared, prepare
+from client_under_test.manifests.clients import find
 from client_under_test.reference.editions.behavior import MUTANT_VARIABLE
 from conformance.cli.error_report import TROUBLE, forget, in_a_line
 from conformance.cli.failures import Failure, require_machine

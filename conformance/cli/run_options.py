@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from client_under_test import Prepared
+from client_under_test.environments import Prepared
 from conformance.cli.invocation import Judging, again
 from conformance.cli.sharding import given
 from conformance.reporting.report import Report

@@ -9,7 +9,7 @@ from typing import NoReturn
 import msgspec
 from rich.console import Console
 
-from client_under_test import prepare
+from client_under_test.environments import prepare
 from conformance.cli.failures import Failure, client_trouble, require_machine
 from conformance.cli.interactive import InteractiveSession
 from conformance.cli.interactive.steps import is_of_two

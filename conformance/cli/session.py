@@ -15,7 +15,6 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 
-from client_under_test import Client, ClientProcess, Prepared, prepare
 from client_under_test.contract.exceptions import (
     BuildFailed,
     ClientTrouble,
@@ -24,6 +23,9 @@ from client_under_test.contract.exceptions import (
     NoWheel,
     UnfitSource,
 )
+from client_under_test.environments import Prepared, prepare
+from client_under_test.launching.process import ClientProcess
+from client_under_test.manifests.clients import Client
 from conformance import timing
 from conformance.cli.error_report import TROUBLE, forget, in_a_line
 from conformance.cli.failures import Failure, client_trouble

@@ -8,10 +8,10 @@ from typing import Final
 
 import msgspec
 
-from client_under_test import Client
 from client_under_test.contract.exceptions import ClientTrouble, UnknownClient
 from client_under_test.environments import commits
 from client_under_test.environments.identity import SHORT
+from client_under_test.manifests.clients import Client
 from client_under_test.manifests.version_ranges import by_version, is_version
 from conformance.cli.failures import Failure, client_trouble
 from conformance.cli.lookup import found_client

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import date
 
-from client_under_test import Identity
+from client_under_test.environments import Identity
 from conformance.judging.blocking import ended_early, left_open, once_each
 from conformance.judging.evidence import Record
 from conformance.judging.ring_keys import RingKeys

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import structs
 
-from client_under_test import Identity
+from client_under_test.environments import Identity
 from conformance.judging import json_files
 from conformance.judging.former_ids import current_id
 from conformance.judging.ring_keys import RingKeys

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Sequence
 
-from client_under_test import Client
 from client_under_test.environments.toolchain import FoundProgram
+from client_under_test.manifests.clients import Client
 
 
 def missing_program(client: Client) -> str | None:

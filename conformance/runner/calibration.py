@@ -16,9 +16,9 @@ from typing import Final
 
 import msgspec
 
-from client_under_test import ClientProcess, Prepared
 from client_under_test.contract.exceptions import without_last_words
-from client_under_test.launching.process import Patience
+from client_under_test.environments import Prepared
+from client_under_test.launching.process import ClientProcess, Patience
 from conformance import timing
 from conformance.judging import causes, ring_keys
 from conformance.judging.ring_keys import RingKeys

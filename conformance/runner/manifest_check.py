@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from client_under_test import Client
 from client_under_test.contract.exceptions import BadManifest
+from client_under_test.manifests.clients import Client
 from client_under_test.manifests.manifest import Choice, Manifest
 from client_under_test.manifests.manifest_file import FILE
 from client_under_test.manifests.toml_file import contents, place

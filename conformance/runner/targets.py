@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from client_under_test import Prepared
+from client_under_test.environments import Prepared
 from client_under_test.manifests.manifest import Manifest
 from conformance.judging import ring_keys
 from conformance.judging.evidence import JudgedClient

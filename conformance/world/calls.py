@@ -7,8 +7,8 @@ from collections.abc import Coroutine, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeVar
 
-from client_under_test import Call as PlannedCall
-from client_under_test import Channel, OpenedStream, Outcome
+from client_under_test.launching.channels import Call as PlannedCall
+from client_under_test.launching.channels import Channel, OpenedStream, Outcome
 from conformance import timing
 from conformance.judging.aborts import (
     PreconditionTimeout,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from client_under_test import Channel, ClientProcess, Exit, Manifest, StateWatch
 from client_under_test.contract.exceptions import last_words, signal_name
 from client_under_test.contract.messages import StateName
+from client_under_test.launching.channels import Channel, StateWatch
 from client_under_test.launching.private_names import with_private_names, write_private_names
+from client_under_test.launching.process import ClientProcess, Exit
+from client_under_test.manifests.manifest import Manifest
 from conformance import timing
 from conformance.judging.aborts import PreconditionTimeout
 from conformance.judging.observations import Reported, States

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final
 
-from client_under_test import Call
 from client_under_test.contract.exceptions import ConversationFailed
+from client_under_test.launching.channels import Call
 from conformance import timing
 from conformance.judging.aborts import HostNamesIgnored
 from conformance.judging.expectations import Expectation, fits

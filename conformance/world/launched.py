@@ -8,7 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from client_under_test import ClientProcess, Prepared
+from client_under_test.environments import Prepared
+from client_under_test.launching.process import ClientProcess
 from client_under_test.launching.zygotes import ForkServers
 from conformance.judging.declaration import AS_ALWAYS, Bootstrap
 from conformance.world.starvation import waited

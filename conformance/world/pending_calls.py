@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Collection, Coroutine, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from client_under_test import Call as PlannedCall
-from client_under_test import Channel, OpenedStream, Outcome
 from client_under_test.contract.exceptions import ClientHung
+from client_under_test.launching.channels import Call as PlannedCall
+from client_under_test.launching.channels import Channel, OpenedStream, Outcome
 from conformance import timing
 from conformance.judging.aborts import PreconditionTimeout, Unsupported
 from conformance.judging.contradictions import ReportedCall

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from client_under_test import ClientProcess
 from client_under_test.launching.policies import RegisteredPolicy
+from client_under_test.launching.process import ClientProcess
 from conformance import timing
 from conformance.judging.expectations import Expectation, fits
 from conformance.judging.observations import PolicyUpdate, PolicyUpdates

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import suppress
 
-from client_under_test import Channel
 from client_under_test.contract.exceptions import ClientTrouble, ConversationFailed
+from client_under_test.launching.channels import Channel
 from conformance import timing
 from conformance.judging.aborts import (
     NEVER_CONNECTED,

@@ -13,8 +13,8 @@ from types import MappingProxyType
 
 import msgspec
 
-from client_under_test import CALL_ID_KEY, OpenedStream, Outcome
-from client_under_test import Call as PlannedCall
+from client_under_test.launching.channels import CALL_ID_KEY, OpenedStream, Outcome
+from client_under_test.launching.channels import Call as PlannedCall
 from conformance.judging.observations import OPEN, WAITING, Call
 from test_servers import Rpc
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Mapping, Sequence
 
-from client_under_test import Channel
 from client_under_test.contract.exceptions import ConversationFailed
+from client_under_test.launching.channels import Channel
 from conformance import timing
 from conformance.judging.evidence import JudgedClient
 from conformance.judging.expectations import EachServesSome, EqualShares, Expectation

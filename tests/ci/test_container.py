@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from client_under_test import built_in, find
+from client_under_test.manifests.clients import built_in, find
 
 ROOT = Path(__file__).parents[2]
 CONTAINER = ROOT / "ci" / "container"

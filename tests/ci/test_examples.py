@@ -15,7 +15,7 @@ import click
 import pytest
 import yaml
 
-from client_under_test import built_in, find
+from client_under_test.manifests.clients import built_in, find
 from conformance.cli.commands import main
 from tests.ci.test_action import ACTION, EXAMPLES, ROOT, step
 from tests.conformance.cli.test_source import COMPILED, commit, library

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from client_under_test import built_in
+from client_under_test.manifests.clients import built_in
 from conformance.mutation.results import declared_mutants
 
 ROOT = Path(__file__).parents[2]

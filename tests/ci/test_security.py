@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from client_under_test import built_in, find
+from client_under_test.manifests.clients import built_in, find
 from tests.ci.test_examples import GITHUB_WORKFLOWS
 
 ROOT = Path(__file__).parents[2]

@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from client_under_test import find, prepare
+from client_under_test.environments import prepare
 from client_under_test.launching.pidfd import pidfd_open
+from client_under_test.manifests.clients import find
 from conformance import timing
 from conformance.judging.evidence import JudgedClient
 from conformance.spec.catalogue import load

@@ -13,8 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from client_under_test import Call, ClientProcess, Prepared, find, prepare
 from client_under_test.contract.exceptions import ClientCrashed, RequestRefused
+from client_under_test.environments import Prepared, prepare
+from client_under_test.launching.channels import Call
+from client_under_test.launching.process import ClientProcess
+from client_under_test.manifests.clients import find
 from conformance.xds_config import dialect
 from conformance.xds_config.bootstrap import VARIABLE, bootstrap
 from conformance.xds_config.config import LISTENER, single_locality

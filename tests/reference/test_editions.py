@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from client_under_test import adapters, find, prepare, reference
+from client_under_test import adapters, reference
+from client_under_test.environments import prepare
+from client_under_test.manifests.clients import find
 from client_under_test.reference.editions.editions import (
     AMENDMENTS,
     MODERN,

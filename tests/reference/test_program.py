@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from client_under_test import Call, ClientProcess, find, prepare
 from client_under_test.contract.exceptions import ClientExited
 from client_under_test.doctor import examine
+from client_under_test.environments import prepare
+from client_under_test.launching.channels import Call
+from client_under_test.launching.process import ClientProcess
+from client_under_test.manifests.clients import find
 
 from .rig import DEADLINE
 

@@ -12,9 +12,9 @@ from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Protocol, cast
 
-from client_under_test import CALL_ID_KEY, OpenedStream, Outcome
-from client_under_test import Call as PlannedCall
 from client_under_test.contract.messages import StatusName
+from client_under_test.launching.channels import CALL_ID_KEY, OpenedStream, Outcome
+from client_under_test.launching.channels import Call as PlannedCall
 from conformance import timing
 from conformance.cli.interactive.commands import UNKNOWN, WAITING
 from conformance.cli.interactive.steps import RequestedCalls, metadata

@@ -18,7 +18,7 @@ from envoy.config.endpoint.v3.endpoint_components_pb2 import LocalityLbEndpoints
 from envoy.config.endpoint.v3.endpoint_pb2 import ClusterLoadAssignment
 from google.protobuf.message import DecodeError
 
-from client_under_test import CALL_ID_KEY
+from client_under_test.launching.channels import CALL_ID_KEY
 from conformance import timing
 from conformance.world import World
 from conformance.xds_config.bootstrap import VARIABLE

@@ -22,8 +22,8 @@ from typing import Any, Final
 
 import msgspec
 
-from client_under_test import Call as PlannedCall
-from client_under_test import Channel
+from client_under_test.launching.channels import Call as PlannedCall
+from client_under_test.launching.channels import Channel
 from conformance.cli.interactive import commands, output, steps
 from conformance.cli.interactive.commands import (
     BadCommand,

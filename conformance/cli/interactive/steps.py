@@ -8,8 +8,8 @@ from typing import Final
 
 import msgspec
 
-from client_under_test import CALL_ID_KEY
-from client_under_test import Call as PlannedCall
+from client_under_test.launching.channels import CALL_ID_KEY
+from client_under_test.launching.channels import Call as PlannedCall
 from conformance.judging.evidence import Record
 from conformance.judging.verdicts import Decision, Verdict
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from client_under_test import Prepared
+from client_under_test.environments import Prepared
 from conformance import timing
 from conformance.judging.declaration import AS_ALWAYS
 from conformance.runner.explore.courses import Course

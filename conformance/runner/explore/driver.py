@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from client_under_test import StateWatch
+from client_under_test.launching.channels import StateWatch
 from conformance import timing
 from conformance.runner.explore import courses
 from conformance.runner.explore.control_plane import CourseControlPlane

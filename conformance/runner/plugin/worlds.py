@@ -17,8 +17,8 @@ import msgspec
 import pytest
 import pytest_asyncio
 
-from client_under_test import ClientProcess
 from client_under_test.contract.messages import Capability
+from client_under_test.launching.process import ClientProcess
 from client_under_test.launching.zygotes import ForkServers
 from conformance import timing
 from conformance.judging.declaration import Bootstrap, declaration_of, scenario_id

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import grpc
 import msgspec
 
-from client_under_test import Channel
+from client_under_test.launching.channels import Channel
 from conformance import timing
 from conformance.judging.aborts import PreconditionTimeout
 from conformance.judging.expectations import AllServedBy, EndsWith, RequestsAdmitted

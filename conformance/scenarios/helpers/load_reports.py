@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from client_under_test import CALL_ID_KEY
+from client_under_test.launching.channels import CALL_ID_KEY
 from conformance import timing
 from conformance.judging.aborts import PreconditionTimeout
 from conformance.judging.expectations import (

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 from msgspec.structs import replace
 
-from client_under_test import StateWatch
+from client_under_test.launching.channels import StateWatch
 from conformance import timing
 from conformance.judging.aborts import Unsupported
 from conformance.judging.declaration import scenario

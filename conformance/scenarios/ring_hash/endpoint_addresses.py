@@ -2,7 +2,7 @@
 
 from itertools import product
 
-from client_under_test import Channel
+from client_under_test.launching.channels import Channel
 from conformance import timing
 from conformance.judging.declaration import scenario
 from conformance.judging.expectations import (

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from client_under_test import StateWatch
+from client_under_test.launching.channels import StateWatch
 from conformance import timing
 from conformance.judging.declaration import scenario
 from conformance.judging.expectations import (

@@ -11,16 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from client_under_test import (
-    CALL_ID_KEY,
-    Call,
-    ClientProcess,
-    Outcome,
-    Prepared,
-    doctor,
-    find,
-    prepare,
-)
+from client_under_test import doctor
 from client_under_test.contract.exceptions import (
     ClientCrashed,
     ClientExited,
@@ -28,7 +19,10 @@ from client_under_test.contract.exceptions import (
     MissingInput,
     RequestRefused,
 )
-from client_under_test.launching.channels import Channel
+from client_under_test.environments import Prepared, prepare
+from client_under_test.launching.channels import CALL_ID_KEY, Call, Channel, Outcome
+from client_under_test.launching.process import ClientProcess
+from client_under_test.manifests.clients import find
 from test_servers import DeadlinePassed, Fleet
 
 STOCK = Path(__file__).parents[2] / "adapters" / "stock" / "stock.py"

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from client_under_test import find
+from client_under_test.manifests.clients import find
 
 FOLDER = find("java").folder
 NAMES = {"pom": "http://maven.apache.org/POM/4.0.0"}

@@ -11,11 +11,12 @@ import pytest
 import pytest_asyncio
 from click.testing import CliRunner
 
-from client_under_test import doctor, find, prepare, scaffold
+from client_under_test import doctor, scaffold
 from client_under_test.doctor.backend import Backend as DoctorsBackend
 from client_under_test.doctor.check import Finding
 from client_under_test.doctor.report_lines import last_lines
-from client_under_test.manifests.clients import BUILT_IN
+from client_under_test.environments import prepare
+from client_under_test.manifests.clients import BUILT_IN, find
 from conformance.cli import commands
 from tests.request_filter.ended_server import end_by_itself
 

@@ -9,12 +9,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from client_under_test import find, prepare
 from client_under_test.doctor import deadlines
 from client_under_test.doctor.adapter_under_check import AdapterUnderCheck
 from client_under_test.doctor.backend import Backend
 from client_under_test.doctor.requirements import Violation
 from client_under_test.doctor.rules import bootstrap, checks_for
+from client_under_test.environments import prepare
+from client_under_test.manifests.clients import find
 
 ADAPTERS = Path(__file__).parents[2] / "adapters"
 (CHECK,) = bootstrap.CHECKS

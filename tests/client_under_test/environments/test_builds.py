@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from client_under_test import Prepared, find, prepare
 from client_under_test.contract.exceptions import BuildFailed, UnfitSource
+from client_under_test.environments import Prepared, prepare
 from client_under_test.environments.outside_paths import outside_paths
-from client_under_test.manifests.clients import Client
+from client_under_test.manifests.clients import Client, find
 
 MANIFEST = """
 name = "built"

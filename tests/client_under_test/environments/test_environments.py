@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 import watchfiles
 
-from client_under_test import cache, find, prepare
 from client_under_test.contract.exceptions import (
     BadManifest,
     BuildFailed,
@@ -24,12 +23,15 @@ from client_under_test.environments import (
     build_cache,
     build_log,
     builds,
+    cache,
     environments,
     installer,
+    prepare,
     toolchain,
 )
 from client_under_test.environments.installer import IndexNotReached
 from client_under_test.launching.pidfd import pidfd_open
+from client_under_test.manifests.clients import find
 from client_under_test.manifests.manifest import Tool
 
 DEADLINE = 10.0
@@ -220,7 +222,8 @@ draft.rename(sys.argv[2])
 
 PREPARES = """
 import sys
-from client_under_test import find, prepare
+from client_under_test.environments import prepare
+from client_under_test.manifests.clients import find
 prepare(find(sys.argv[1]))
 """
 

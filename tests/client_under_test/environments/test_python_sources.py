@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import regular_files
-from client_under_test import Prepared, find, prepare
 from client_under_test.contract.exceptions import BuildFailed, UnfitSource
-from client_under_test.environments import python_sources
+from client_under_test.environments import Prepared, prepare, python_sources
+from client_under_test.manifests.clients import find
 
 MANIFEST = """
 name = "some"

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from client_under_test import find, prepare
 from client_under_test.contract.exceptions import BuildFailed, NoSuchVersion, UnfitSource
-from client_under_test.environments import environments, installer, refs
-from client_under_test.manifests.clients import BUILT_IN, Client
+from client_under_test.environments import environments, installer, prepare, refs
+from client_under_test.manifests.clients import BUILT_IN, Client, find
 
 MANIFEST = """
 name = "mine"

@@ -9,7 +9,10 @@ from pathlib import Path
 
 import msgspec
 
-from client_under_test import Call, Client, ClientProcess, Prepared, find, prepare
+from client_under_test.environments import Prepared, prepare
+from client_under_test.launching.channels import Call
+from client_under_test.launching.process import ClientProcess
+from client_under_test.manifests.clients import Client, find
 
 ADAPTERS = Path(__file__).parents[2] / "adapters"
 DEADLINE = 10.0

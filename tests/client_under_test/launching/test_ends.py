@@ -13,14 +13,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from client_under_test import ClientProcess, Prepared, find, prepare
 from client_under_test.contract.exceptions import (
     ClientExited,
     ConversationFailed,
     RequestRefused,
     StdoutClosed,
 )
+from client_under_test.environments import Prepared, prepare
+from client_under_test.launching.process import ClientProcess
 from client_under_test.launching.zygotes import ForkServers
+from client_under_test.manifests.clients import find
 from tests.processes import is_gone
 
 ADAPTERS = Path(__file__).parents[2] / "adapters"
@@ -191,7 +193,9 @@ SUITE = """
 import asyncio, os, signal, sys
 from pathlib import Path
 import msgspec
-from client_under_test import ClientProcess, find, prepare
+from client_under_test.environments import prepare
+from client_under_test.launching.process import ClientProcess
+from client_under_test.manifests.clients import find
 
 async def main():
     prepared = prepare(find(sys.argv[1]))

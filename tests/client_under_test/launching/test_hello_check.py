@@ -5,9 +5,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from client_under_test import find, prepare
 from client_under_test.contract.messages import Hello
+from client_under_test.environments import prepare
 from client_under_test.launching.hello_check import contradiction
+from client_under_test.manifests.clients import find
 
 MUTE = prepare(find(str(Path(__file__).parents[2] / "adapters" / "mute")))
 ABLE = MUTE.client.manifest.capabilities

@@ -12,7 +12,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from client_under_test import Call, ClientProcess
 from client_under_test.contract.exceptions import (
     ClientCrashed,
     ClientExited,
@@ -28,7 +27,8 @@ from client_under_test.contract.exceptions import (
     UnknownKnob,
     WrongContract,
 )
-from client_under_test.launching.process import Patience
+from client_under_test.launching.channels import Call
+from client_under_test.launching.process import ClientProcess, Patience
 from tests.client_under_test.launching.fakes import (
     ADAPTERS,
     CALL,
@@ -211,7 +211,9 @@ async def test_the_client_sees_only_what_it_is_given(
 DIES_WITH_ITS_CLIENT_RUNNING = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from client_under_test import ClientProcess, find, prepare
+from client_under_test.environments import prepare
+from client_under_test.launching.process import ClientProcess
+from client_under_test.manifests.clients import find
 
 async def main():
     prepared = prepare(find(sys.argv[1]))

@@ -11,12 +11,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from client_under_test import Call, ClientProcess, Prepared
 from client_under_test.contract.exceptions import (
     ClientCrashed,
     ClientHung,
     NotSeen,
 )
+from client_under_test.environments import Prepared
+from client_under_test.launching.channels import Call
+from client_under_test.launching.process import ClientProcess
 from tests.client_under_test.launching.fakes import (
     CALL,
     DEADLINE,

@@ -15,10 +15,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from client_under_test import ClientProcess, Prepared, find, prepare
 from client_under_test.contract.exceptions import ClientCrashed, ClientExited, ConversationFailed
+from client_under_test.environments import Prepared, prepare
 from client_under_test.launching.pidfd import pidfd_open
+from client_under_test.launching.process import ClientProcess
 from client_under_test.launching.zygotes import ForkServers
+from client_under_test.manifests.clients import find
 
 ADAPTERS = Path(__file__).parents[2] / "adapters"
 DEADLINE = 10.0
@@ -206,7 +208,9 @@ SUITE_THAT_DIES = """
 import asyncio, os, signal, sys
 from pathlib import Path
 import msgspec
-from client_under_test import ClientProcess, find, prepare
+from client_under_test.environments import prepare
+from client_under_test.launching.process import ClientProcess
+from client_under_test.manifests.clients import find
 from client_under_test.launching.zygotes import ForkServers
 
 async def main():

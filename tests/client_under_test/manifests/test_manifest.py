@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from client_under_test import built_in, find
 from client_under_test.contract.exceptions import (
     BadManifest,
     NoSuchVersion,
     UnknownClient,
     UnknownKnob,
 )
+from client_under_test.manifests.clients import built_in, find
 from client_under_test.manifests.manifest import Manifest
 from client_under_test.manifests.manifest_file import parse, read
 

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from client_under_test import doctor, find, prepare, scaffold
+from client_under_test import doctor, scaffold
 from client_under_test.contract.exceptions import ClientHung, ClientTrouble, RequestRefused
 from client_under_test.contract.messages import NEWEST
 from client_under_test.doctor.adapter_under_check import AdapterUnderCheck
 from client_under_test.doctor.backend import Backend
 from client_under_test.doctor.check import Check
 from client_under_test.doctor.rules import every_check
+from client_under_test.environments import prepare
+from client_under_test.manifests.clients import find
 from client_under_test.manifests.manifest_file import read
 
 CONTRACT = Path(scaffold.__file__).parents[1] / "contract"

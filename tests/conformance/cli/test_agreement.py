@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from client_under_test import find, prepare
+from client_under_test.environments import prepare
+from client_under_test.manifests.clients import find
 from conformance import timing
 from conformance.judging.evidence import JudgedClient
 from conformance.judging.ring_keys import RingKeys

@@ -12,7 +12,7 @@ from typing import Any
 import click
 import pytest
 
-from client_under_test import built_in, find
+from client_under_test.manifests.clients import built_in, find
 from conformance.cli.commands import main
 from conformance.reporting.explain import TERMS
 from conformance.reporting.report import Exit

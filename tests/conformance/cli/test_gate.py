@@ -14,7 +14,8 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from client_under_test import find, prepare
+from client_under_test.environments import prepare
+from client_under_test.manifests.clients import find
 from conformance import timing
 from conformance.cli import base_cache, gate
 from conformance.cli.commands import main

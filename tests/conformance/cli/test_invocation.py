@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from client_under_test import Prepared, find
+from client_under_test.environments import Prepared
+from client_under_test.manifests.clients import find
 from conformance.cli.invocation import (
     Judging,
     again,

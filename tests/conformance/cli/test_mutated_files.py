@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from client_under_test import ClientProcess, Prepared
 from client_under_test.contract.exceptions import NotStarted
+from client_under_test.environments import Prepared
+from client_under_test.launching.process import ClientProcess
 from client_under_test.manifests.clients import BUILT_IN
 from client_under_test.reference.editions.behavior import MUTANT_VARIABLE
 from conformance.cli import commands, run_clients

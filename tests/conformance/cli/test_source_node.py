@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from client_under_test import find, prepare
 from client_under_test.contract.exceptions import UnfitSource
-from client_under_test.environments import fingerprint
+from client_under_test.environments import fingerprint, prepare
 from client_under_test.environments.sources import version_of
+from client_under_test.manifests.clients import find
 
 CLAUSE = "A42-RING-06"
 ONE = ("--scenario", "ring.size[[]lightest-whole]", "--jobs", "1")

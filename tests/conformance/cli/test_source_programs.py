@@ -9,9 +9,10 @@ from typing import Any, Final
 
 import pytest
 
-from client_under_test import find, prepare
 from client_under_test.contract.exceptions import UnfitSource
+from client_under_test.environments import prepare
 from client_under_test.environments.sources import version_of
+from client_under_test.manifests.clients import find
 
 STOCK = Path(__file__).parents[2] / "adapters" / "stock" / "stock.py"
 

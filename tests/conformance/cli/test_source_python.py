@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from client_under_test import find, prepare
+from client_under_test.environments import prepare
+from client_under_test.manifests.clients import find
 
 RELEASE = "python@1.85.1"
 CLAUSE = "A42-RING-05"

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from client_under_test import find
 from client_under_test.contract.exceptions import UnfitSource
 from client_under_test.environments import fingerprint
 from client_under_test.environments.sources import version_of
+from client_under_test.manifests.clients import find
 
 LINKED = Path(__file__).parents[2] / "adapters" / "linked" / "adapter.py"
 REFERENCE = find("reference").manifest

@@ -9,8 +9,10 @@ from xml.etree.ElementTree import parse
 
 import pytest
 
-from client_under_test import Prepared, doctor, find, prepare
+from client_under_test import doctor
 from client_under_test.doctor.check import Finding
+from client_under_test.environments import Prepared, prepare
+from client_under_test.manifests.clients import find
 from tests.conformance.cli.invocation import MANIFEST, invoke, manifest
 
 TOOLS = """

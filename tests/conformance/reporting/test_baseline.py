@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from client_under_test import Identity
+from client_under_test.environments import Identity
 from client_under_test.manifests.clients import BUILT_IN
 from conformance.judging.evidence import JudgedClient, Record
 from conformance.judging.verdicts import Decision, Reason, Verdict, blocked

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from client_under_test import Identity
+from client_under_test.environments import Identity
 from conformance.cli.bundles import ReplayOptions, bundle, replay
 from conformance.cli.failures import Failure
 from conformance.judging import evidence

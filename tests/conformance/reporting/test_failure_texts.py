@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from client_under_test import Identity
+from client_under_test.environments import Identity
 from conformance.judging.aborts import NEVER_CONNECTED
 from conformance.judging.evidence import JudgedClient, Record
 from conformance.judging.verdicts import Decision, Reason, Verdict

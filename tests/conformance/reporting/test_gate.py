@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from client_under_test import Identity
+from client_under_test.environments import Identity
 from conformance.judging.evidence import JudgedClient, Record
 from conformance.judging.verdicts import NONE_KNOWN, Decision, Reason, Verdict
 from conformance.reporting import gate_texts

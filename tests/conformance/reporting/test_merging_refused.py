@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from client_under_test import Identity
+from client_under_test.environments import Identity
 from conformance.cli import commands
 from conformance.judging.ring_keys import RingKeys
 from conformance.judging.verdicts import Reason, Verdict

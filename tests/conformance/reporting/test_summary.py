@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from client_under_test import Identity
+from client_under_test.environments import Identity
 from conformance.cli.commands import main
 from conformance.judging.verdicts import Reason, Verdict
 from conformance.reporting.baseline import Entry

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from client_under_test import find, prepare
+from client_under_test.environments import prepare
+from client_under_test.manifests.clients import find
 from conformance import timing
 from conformance.judging.evidence import JudgedClient, Record, decisions_of
 from conformance.judging.verdicts import Reason, Verdict

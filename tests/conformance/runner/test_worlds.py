@@ -14,8 +14,9 @@ import msgspec
 import pytest
 from envoy.service.discovery.v3 import ads_pb2_grpc, discovery_pb2
 
-from client_under_test import find, prepare
 from client_under_test.contract.exceptions import ClientCrashed
+from client_under_test.environments import prepare
+from client_under_test.manifests.clients import find
 from conformance import timing
 from conformance.judging.declaration import AS_ALWAYS
 from conformance.runner.plugin import worlds

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from client_under_test import Call, Outcome
 from client_under_test.contract.exceptions import ClientHung
+from client_under_test.launching.channels import Call, Outcome
 from conformance import timing
 from conformance.judging.aborts import PreconditionTimeout
 from conformance.world import PendingCalls

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from client_under_test import Call, OpenedStream, Outcome
+from client_under_test.launching.channels import Call, OpenedStream, Outcome
 from conformance.judging.observations import OPEN, WAITING
 from conformance.world.settlement import (
     ClaimedAnswer,

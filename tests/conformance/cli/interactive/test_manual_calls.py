@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from client_under_test import CALL_ID_KEY
-from client_under_test import Call as PlannedCall
+from client_under_test.launching.channels import CALL_ID_KEY
+from client_under_test.launching.channels import Call as PlannedCall
 from conformance.cli.interactive.manual_calls import recognize
 from test_servers import Rpc
 

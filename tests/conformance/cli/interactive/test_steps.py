@@ -7,7 +7,7 @@ import json
 import msgspec
 import pytest
 
-from client_under_test import Call as PlannedCall
+from client_under_test.launching.channels import Call as PlannedCall
 from conformance.cli.interactive.steps import (
     BY_HAND,
     CallSite,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from client_under_test import find
+from client_under_test.manifests.clients import find
 from conformance.spec.catalogue import (
     ENVOY,
     FOLDER,
