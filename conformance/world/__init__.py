@@ -1,5 +1,6 @@
 """One world a scenario: a control plane, a fleet, a client process, and what was seen of them."""
 
+from client_under_test.launching.channels import CALL_ID_KEY, Channel, StateWatch
 from conformance.world.calls import CONCURRENCY, DUPLEX, EMPTY, UNARY, Headers
 from conformance.world.header_values import (
     BY_ARCS,
@@ -18,6 +19,7 @@ from conformance.world.world import PLAIN_ENDPOINTS, World
 
 __all__ = [
     "BY_ARCS",
+    "CALL_ID_KEY",
     "CONCURRENCY",
     "DUPLEX",
     "EMPTY",
@@ -31,9 +33,11 @@ __all__ = [
     "TURNS",
     "TWICE_AS_MANY",
     "UNARY",
+    "Channel",
     "Headers",
     "LaunchedClient",
     "PendingCalls",
+    "StateWatch",
     "World",
     "launch",
     "launch_in",

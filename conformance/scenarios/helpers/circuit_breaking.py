@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import grpc
 import msgspec
 
-from client_under_test.launching.channels import Channel
 from conformance import timing
 from conformance.judging.aborts import PreconditionTimeout
 from conformance.judging.expectations import AllServedBy, EndsWith, RequestsAdmitted
@@ -17,7 +16,7 @@ from conformance.scenarios.helpers.load_reports import arrived
 from conformance.scenarios.helpers.localities import fail
 from conformance.spec.oracles import circuit_breaking
 from conformance.spec.oracles.circuit_breaking import USUAL_LIMIT
-from conformance.world import DUPLEX, PendingCalls, World, waits
+from conformance.world import DUPLEX, Channel, PendingCalls, World, waits
 from conformance.xds_config.clusters import Cluster, Drop, Threshold
 from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.routes import CLUSTER_HEADER

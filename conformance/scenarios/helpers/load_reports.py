@@ -10,7 +10,6 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from client_under_test.launching.channels import CALL_ID_KEY
 from conformance import timing
 from conformance.judging.aborts import PreconditionTimeout
 from conformance.judging.expectations import (
@@ -25,7 +24,7 @@ from conformance.judging.expectations import (
 from conformance.judging.observations import OPEN, Loads, Metrics, ReportedLoad, ReportedMetrics
 from conformance.spec.oracles.backend_metrics import BackendReports, Metric, Sum
 from conformance.spec.oracles.load import Dropped, Load, LoadKey, Received
-from conformance.world import EMPTY, World, waits
+from conformance.world import CALL_ID_KEY, EMPTY, World, waits
 from conformance.xds_config.clusters import Cluster, Drop, Eds
 from conformance.xds_config.config import XdsConfig, merge, one_cluster
 from conformance.xds_config.endpoints import Endpoint, Locality

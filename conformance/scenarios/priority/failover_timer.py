@@ -6,7 +6,6 @@ from functools import partial
 import pytest
 from msgspec.structs import replace
 
-from client_under_test.launching.channels import StateWatch
 from conformance import timing
 from conformance.judging.aborts import Unsupported
 from conformance.judging.declaration import scenario
@@ -29,7 +28,7 @@ from conformance.scenarios.helpers.ring_order import (
     ring_order,
     serve_before_requests,
 )
-from conformance.world import World, waits
+from conformance.world import StateWatch, World, waits
 from conformance.xds_config.policies import Policy, RingHash, RoundRobin
 from test_servers import BackendEndpoint as Member
 from test_servers import Close, Hold, Refuse, Serve, Stall

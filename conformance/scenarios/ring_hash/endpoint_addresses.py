@@ -2,7 +2,6 @@
 
 from itertools import product
 
-from client_under_test.launching.channels import Channel
 from conformance import timing
 from conformance.judging.declaration import scenario
 from conformance.judging.expectations import (
@@ -13,7 +12,7 @@ from conformance.judging.expectations import (
 )
 from conformance.judging.observations import Calls, Contrast
 from conformance.scenarios.helpers.ring_order import LARGE, RingOrder
-from conformance.world import ENOUGH_TO_DIFFER, ENOUGH_TO_TELL, World
+from conformance.world import ENOUGH_TO_DIFFER, ENOUGH_TO_TELL, Channel, World
 from conformance.xds_config.config import XdsConfig, logical_dns, one_cluster
 from conformance.xds_config.endpoints import Endpoint, Locality
 from test_servers import Close, Hold, Refuse, Serve

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from client_under_test.launching.channels import StateWatch
 from conformance import timing
 from conformance.judging.declaration import scenario
 from conformance.judging.expectations import (
@@ -18,7 +17,7 @@ from conformance.judging.expectations import (
 )
 from conformance.scenarios.helpers.localities import endpoints, ranked
 from conformance.scenarios.helpers.ring_order import ring_order, serve_before_requests
-from conformance.world import ENOUGH_TO_SPREAD, World
+from conformance.world import ENOUGH_TO_SPREAD, StateWatch, World
 from conformance.xds_config.endpoints import Endpoint, Locality
 from test_servers import BackendEndpoint as Member
 from test_servers import Close, Hold, Mode, Serve
