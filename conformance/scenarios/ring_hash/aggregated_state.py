@@ -296,18 +296,20 @@ async def test_no_endpoints(world: World) -> None:
     await world.check("A42-AGG-13", await world.eventually(failed, make_calls), failed)
 
 
-@scenario("A42-AGG-14", needs=("watch",))
+@scenario("A42-AGG-14", needs=("cancel", "watch"))
 @pytest.mark.parametrize("state", ["READY", "CONNECTING"])
 async def test_only_idle_remain(world: World, state: State) -> None:
     """If an update removes the only READY or CONNECTING endpoint, the policy reports IDLE.
 
-    The request that picked a CONNECTING endpoint has ended before.
+    The request that picked a CONNECTING endpoint was cancelled before.
     """
     order = await ring_order(world, 3, before_requests=True)
     await order.set_modes(MODES[state], Serve(), Serve())
     watched = await world.states.watch()
-    deadline = timing.COLD_CALL if state == "READY" else timing.HELD
-    await world.call([order.beginning_with(order[0])], deadline=deadline)
+    if state == "READY":
+        await order.make_ready(order[0])
+    else:
+        await world.request_and_cancel(order.request, order[0])
     await world.states.require(watched, state, why="a request picked an endpoint")
     told = len(watched.states) - 1
     await world.serve(order.without(order[0]))
