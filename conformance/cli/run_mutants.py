@@ -14,6 +14,7 @@ from rich.markup import escape
 from client_under_test.environments import Prepared, prepare
 from client_under_test.manifests.clients import find
 from client_under_test.reference.editions.behavior import MUTANT_VARIABLE
+from client_under_test.reference.editions.mutants import NoSuchRule
 from conformance.cli.error_report import TROUBLE, forget, in_a_line
 from conformance.cli.failures import Failure, require_machine
 from conformance.judging.evidence import Record
@@ -51,7 +52,10 @@ class MutantOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 def run_mutants(options: MutantOptions, catalogue: Catalogue, screen: Console) -> Exit:
     """Run them, print and write the kill matrix; the exit code says whether all are killed."""
-    everything = declared_mutants()
+    try:
+        everything = declared_mutants()
+    except NoSuchRule as error:
+        raise Failure(str(error)) from None
     _check(everything, options, catalogue)
     chosen = [
         mutant
@@ -61,7 +65,8 @@ def run_mutants(options: MutantOptions, catalogue: Catalogue, screen: Console) -
         and (not options.names or mutant.id in options.names)
     ]
     if not chosen:
-        raise Failure("no mutant matches", Exit.NOTHING_RAN)
+        folder = "conformance/mutation/mutants"
+        raise Failure(f"no mutant matches: they are in {folder}/TOPIC/FILE.py", Exit.NOTHING_RAN)
     require_machine(options.jobs or default_jobs())
     there = scenarios()
     if len(chosen) < len(everything):

@@ -1,16 +1,23 @@
 """What a mutant of the reference client is: one rule replaced, so that one clause is broken.
 
-Declarations lie beside the catalogue's sections, as `NAME = Mutant(...)` at module level. The
-process of a mutant finds its declaration by `conduct.MUTANT_VARIABLE`.
+Declarations are in `conformance/mutation/mutants`, as `NAME = Mutant(...)` at module level. The
+process of a mutant finds its declaration by `behavior.MUTANT_VARIABLE`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
 from typing import Any
 
 from client_under_test.reference.editions.behavior import Behavior
+from client_under_test.reference.editions.editions import Rules
+from client_under_test.reference.xds.rules import XdsRules
+
+
+class NoSuchRule(ValueError):
+    """A mutant replaces a rule that the reference client does not have; the text says which."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +41,26 @@ class Mutant:
     edition: str = "modern"
     reports: str = ""
     issue: str = ""
+
+    def __post_init__(self) -> None:
+        """Check that the reference client has the rules.
+
+        Raises:
+            NoSuchRule: it has none of one of these names.
+        """
+        for kind, other, replaced, of in (
+            ("rules", "xds", self.rules, (Rules, XdsRules)),
+            ("xds", "rules", self.xds, (XdsRules, Rules)),
+        ):
+            here, there = ({each.name for each in fields(owner)} for owner in of)
+            for name in replaced.keys() - here:
+                hint = f": it is one of `{other}`" if name in there else ""
+                if not hint and (near := get_close_matches(name, here, n=1)):
+                    hint = f": did you mean {near[0]}?"
+                raise NoSuchRule(
+                    f"a mutant of {self.clause} replaces {name} in `{kind}`, and the reference "
+                    f"client has no such rule there{hint}"
+                )
 
     def __call__(self, conduct: Behavior) -> Behavior:
         """Break it."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from client_under_test.reference.editions.mutants import Mutant, NoSuchRule
 from conformance.judging.declaration import Declaration
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.mutation import results
@@ -189,3 +190,18 @@ def test_a_mutant_that_is_not_repeated_keeps_its_one_run(monkeypatch: pytest.Mon
     ran: Any = [{FIRST.id: passed, SECOND.id: killed}, {FIRST.id: killed}]
     made = matrix([FIRST, SECOND], ran, SCENARIOS, catalogue).mutants
     assert [(each.runs, each.passed) for each in made] == [(2, 1), (1, 0)]
+
+
+@pytest.mark.parametrize(
+    ("replaced", "words"),
+    [
+        ({"rules": {"find_entri": None}}, r"find_entri in `rules`.*: did you mean find_entry\?"),
+        ({"xds": {"find_entry": None}}, r"find_entry in `xds`.*: it is one of `rules`"),
+        ({"xds": {"qqqqqqqqqq": None}}, r"qqqqqqqqqq in `xds`.* no such rule there$"),
+    ],
+)
+def test_a_rule_that_the_reference_does_not_have_is_named(
+    replaced: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(NoSuchRule, match=words):
+        Mutant(clause="A42-RING-13", broken="nothing", **replaced)
