@@ -106,6 +106,8 @@ class RouteMatch(msgspec.Struct, frozen=True, kw_only=True):
     """A query parameter that must be there, which gRPC has none of."""
     grpc: bool = False
     """Set the field `grpc`, with which Envoy matches requests of gRPC alone."""
+    tls_context_presented: bool | None = None
+    """Set `tls_context`, with which Envoy matches requests by whether it got a certificate."""
 
     def resource(self) -> Any:
         """Return the xDS RouteMatch."""
@@ -131,6 +133,8 @@ class RouteMatch(msgspec.Struct, frozen=True, kw_only=True):
             message.query_parameters.add(name=self.query_parameter, present_match=True)
         if self.grpc:
             message.grpc.SetInParent()
+        if self.tls_context_presented is not None:
+            message.tls_context.presented.value = self.tls_context_presented
         return message
 
     def __str__(self) -> str:
@@ -148,4 +152,6 @@ class RouteMatch(msgspec.Struct, frozen=True, kw_only=True):
             words.append(f"query parameter {self.query_parameter}")
         if self.grpc:
             words.append("grpc")
+        if self.tls_context_presented is not None:
+            words.append(f"tls_context presented {self.tls_context_presented}")
         return ", ".join(words) or "no path_specifier"

@@ -26,7 +26,10 @@ def share_of_route(_key: str, per_million: int) -> int | None:
 
 
 def route_is_used(match: Any) -> bool:
-    """Return whether a route is used: not with query_parameters (A28-MATCH-08, A28-MATCH-09)."""
+    """Return whether a route is used: not with query_parameters (A28-MATCH-08).
+
+    The matchers grpc (A28-MATCH-09) and tls_context (A28-MATCH-12) change nothing.
+    """
     return not match.query_parameters
 
 

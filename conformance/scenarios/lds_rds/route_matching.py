@@ -77,6 +77,13 @@ IGNORED = {
     "alone": by_path(RouteMatch(prefix="", grpc=True), takes=BOTH),
     "with-a-path": by_path(RouteMatch(path=UNARY, grpc=True), takes=[UNARY], leaves=[EMPTY]),
 }
+TLS_CONTEXT = {
+    "presented": by_path(RouteMatch(prefix="", tls_context_presented=True), takes=BOTH),
+    "not-presented": by_path(RouteMatch(prefix="", tls_context_presented=False), takes=BOTH),
+    "with-a-path": by_path(
+        RouteMatch(path=UNARY, tls_context_presented=True), takes=[UNARY], leaves=[EMPTY]
+    ),
+}
 QUERIES = {"alone": by_path(RouteMatch(prefix="", query_parameter="q"), leaves=BOTH)}
 
 
@@ -90,6 +97,7 @@ QUERIES = {"alone": by_path(RouteMatch(prefix="", query_parameter="q"), leaves=B
         case("all-of-them", "A28-MATCH-06", ALL_OF),
         case("query_parameters", "A28-MATCH-08", QUERIES),
         case("grpc", "A28-MATCH-09", IGNORED),
+        case("tls_context", "A28-MATCH-12", TLS_CONTEXT),
     ],
 )
 async def test_matchers(world: World, clause: str, rows: dict[str, Row]) -> None:

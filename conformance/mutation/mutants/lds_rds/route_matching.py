@@ -225,6 +225,28 @@ grpc_is_unsupported = Mutant(
 )
 
 
+tls_context_is_unsupported = Mutant(
+    clause="A28-MATCH-12",
+    broken="a route with tls_context is ignored",
+    xds={
+        "route_is_used": lambda match: (
+            not match.query_parameters and not match.HasField("tls_context")
+        )
+    },
+)
+
+
+certificate_is_wanted = Mutant(
+    clause="A28-MATCH-12",
+    broken="a route whose tls_context asks for a certificate takes no request",
+    xds={
+        "route_is_used": lambda match: (
+            not match.query_parameters and not match.tls_context.presented.value
+        )
+    },
+)
+
+
 unmatched_is_unimplemented = Mutant(
     clause="A28-MATCH-10",
     broken="a request that no route matches ends with UNIMPLEMENTED",
