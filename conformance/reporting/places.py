@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from conformance.spec.catalogue import FOLDER
@@ -24,8 +24,8 @@ def shown(path: Path) -> str:
 
 def row_of(clause: str) -> str:
     """Return the file and line of a clause's row."""
-    for path in sorted(FOLDER.rglob("*.toml")):
-        for number, line in enumerate(read_text(path).splitlines(), 1):
+    for path, text in _naming(FOLDER, clause):
+        for number, line in enumerate(text.splitlines(), 1):
             if line.strip() == f"[{clause}]":
                 return f"{shown(path)}:{number}"
     return shown(FOLDER)
@@ -35,8 +35,8 @@ def function_of(scenario: str) -> str:
     """Return the file and line of a scenario's function; empty if it is none of this suite."""
     module, _, rest = scenario.partition(".")
     function = f"test_{rest.partition('[')[0]}"
-    for path in sorted(SCENARIOS.rglob(f"{module}.py")):
-        for node in _module(path).body:
+    for path in _texts(SCENARIOS):
+        for node in _module(path).body if path.name == f"{module}.py" else ():
             if isinstance(node, ast.AsyncFunctionDef | ast.FunctionDef) and node.name == function:
                 return f"{shown(path)}:{node.lineno}"
     return ""
@@ -44,7 +44,7 @@ def function_of(scenario: str) -> str:
 
 def mutants_of(clause: str) -> Iterator[str]:
     """Return the file and line of each mutant of a clause, its name, and what it does instead."""
-    for path in _naming(MUTANTS, clause):
+    for path, _ in _naming(MUTANTS, clause):
         for node in _module(path).body:
             if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)):
                 continue
@@ -60,19 +60,35 @@ def mutants_of(clause: str) -> Iterator[str]:
 
 def rules_of(clause: str) -> Iterator[str]:
     """Return the functions of the reference client that name a clause, with file and line."""
-    for path in _naming(REFERENCE, clause):
+    for path, _ in _naming(REFERENCE, clause):
         for node in ast.walk(_module(path)):
             if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 continue
-            if re.search(rf"\b{clause}\b", ast.get_docstring(node) or ""):
+            if clause in _ids(ast.get_docstring(node) or ""):
                 yield f"{node.name} ({shown(path)}:{node.lineno})"
 
 
-def _naming(folder: Path, clause: str) -> Iterator[Path]:
-    """Return the modules below a folder that contain the id of a clause."""
-    for path in sorted(folder.rglob("*.py")):
-        if re.search(rf"\b{clause}\b", read_text(path)):
-            yield path
+def _naming(folder: Path, clause: str) -> Iterator[tuple[Path, str]]:
+    """Yield the files below a folder that name a clause, with their texts."""
+    for path, text in _texts(folder).items():
+        if clause in _ids(text):
+            yield path, text
+
+
+# What is read is kept, since a prefix explains many clauses.
+
+
+@functools.cache
+def _texts(folder: Path) -> Mapping[Path, str]:
+    """Return the rows or modules below a folder."""
+    paths = (path for path in sorted(folder.rglob("*")) if path.suffix in {".py", ".toml"})
+    return {path: read_text(path) for path in paths}
+
+
+@functools.cache
+def _ids(text: str) -> frozenset[str]:
+    """Return the ids of clauses in a text."""
+    return frozenset(re.findall(r"\bA\d+-[A-Z]+-\d+\b", text))
 
 
 @functools.cache
