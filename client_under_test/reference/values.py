@@ -10,6 +10,9 @@ import msgspec
 Metadata = tuple[tuple[str, str | bytes], ...]
 HierarchicalPath = tuple[str, ...]
 
+UNKNOWN, HEALTHY, DRAINING = 0, 1, 3
+"""Numbers of HealthStatus in the xDS API: those that a client may use (A27, A55)."""
+
 
 class State(enum.Enum):
     """Connectivity, of a subchannel as of a policy."""
@@ -68,5 +71,5 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     locality_weight: int = 1
     hash_key: str = ""
     path: HierarchicalPath = ()
-    health: int = 0
+    health: int = UNKNOWN
     """Its HealthStatus, where session affinity needs it (A55)."""

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from envoy.config.cluster.v3 import cluster_pb2
-from envoy.config.core.v3 import health_check_pb2
 from envoy.service.discovery.v3 import discovery_pb2
 
 from client_under_test.reference.hash_policy import HashPolicy, read_hash_policy
@@ -22,6 +21,7 @@ from client_under_test.reference.policies.rules.ring_config import (
     sizes_fit,
     text_header,
 )
+from client_under_test.reference.values import HEALTHY, UNKNOWN
 from client_under_test.reference.xds.cluster_rules import ClusterReadingRules
 from client_under_test.reference.xds.custom_rules import CustomPolicyRules
 from client_under_test.reference.xds.data_rules import DataErrorRules
@@ -40,7 +40,6 @@ Watcher = TypeVar("Watcher")
 
 _WRAPPER: Final = f"type.googleapis.com/{discovery_pb2.Resource.DESCRIPTOR.full_name}"
 _MILLION: Final = 1_000_000
-_USABLE: Final = {health_check_pb2.HealthStatus.UNKNOWN, health_check_pb2.HealthStatus.HEALTHY}
 
 
 # RING_HASH in the Cluster resource. What sizes may be is the policy's own: ring_config.py.
@@ -139,7 +138,7 @@ def endpoint_is_used(health: int) -> bool:
 
     Clauses: A37-TROUBLE-23, A27-HEALTH-01, A27-PRIO-06.
     """
-    return health in _USABLE
+    return health in {UNKNOWN, HEALTHY}
 
 
 def each_by_its_own(good: Sequence[bool]) -> Sequence[bool]:

@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from client_under_test.reference.values import DRAINING, HEALTHY, UNKNOWN
+
 COOKIE_STATE: Final = (
     "type.googleapis.com/envoy.extensions.http.stateful_session.cookie.v3.CookieBasedSessionState"
 )
 
 HTTP_OPTIONS: Final = "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 
-_UNKNOWN, _HEALTHY, _DRAINING = 0, 1, 3
 _LONGEST: Final = 315_576_000_000
 _NANOS: Final = 1_000_000_000
 
@@ -48,8 +49,8 @@ def known_statuses(written: Sequence[int] | None) -> frozenset[int]:
     Clauses: A55-HOST-03, A55-HOST-04, A55-HOST-05.
     """
     if written is None:
-        return frozenset({_UNKNOWN, _HEALTHY})
-    return frozenset(written) & {_UNKNOWN, _HEALTHY, _DRAINING}
+        return frozenset({UNKNOWN, HEALTHY})
+    return frozenset(written) & {UNKNOWN, HEALTHY, DRAINING}
 
 
 def usable_or_draining(health: int) -> bool:
@@ -57,7 +58,7 @@ def usable_or_draining(health: int) -> bool:
 
     Clauses: A27-HEALTH-01, A55-HOST-02.
     """
-    return health in {_UNKNOWN, _HEALTHY, _DRAINING}
+    return health in {UNKNOWN, HEALTHY, DRAINING}
 
 
 @dataclass(frozen=True, kw_only=True)

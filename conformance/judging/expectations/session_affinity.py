@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from conformance.judging.expectations.finding import Finding, WrongKind, calls_of, trouble_of
@@ -35,10 +37,7 @@ class SetsCookies(OutcomesCanBeLate, frozen=True, tag="sets_cookies", kw_only=Tr
         attributes = "".join(f"; {key}={value}" for key, value in self.attributes.items())
         more = " and its cluster" if self.clusters else ""
         wanted = f"each response sets {self.name}{attributes}, which names the endpoint{more}"
-        if trouble := trouble_of(calls):
-            return Finding(holds=False, wanted=wanted, saw=trouble)
-        wrong = [(call, text) for call in calls if (text := self._trouble(call))]
-        return _finding(calls, wrong, wanted)
+        return _finding(calls, map(self._trouble, calls), wanted)
 
     def _trouble(self, call: Call) -> str:
         cookies = cookies_set(call.headers, self.name)
@@ -82,10 +81,7 @@ class CookieForm(OutcomesCanBeLate, frozen=True, tag="cookie_form", kw_only=True
         """Weigh calls."""
         calls = calls_of(seen)
         wanted = f"{FORMS[self.form].format('NAME')} behind the semicolon in each cookie"
-        if trouble := trouble_of(calls):
-            return Finding(holds=False, wanted=wanted, saw=trouble)
-        wrong = [(call, text) for call in calls if (text := self._trouble(call))]
-        return _finding(calls, wrong, wanted)
+        return _finding(calls, map(self._trouble, calls), wanted)
 
     def _trouble(self, call: Call) -> str:
         name = FORMS[self.form].format(self.clusters[call.endpoint or ""])
@@ -108,14 +104,11 @@ class SetsNoCookie(OutcomesCanBeLate, frozen=True, tag="sets_no_cookie"):
         """Weigh calls."""
         calls = calls_of(seen)
         wanted = f"no response sets {self.name}"
-        if trouble := trouble_of(calls):
-            return Finding(holds=False, wanted=wanted, saw=trouble)
-        wrong = [
-            (call, f"the cookie {cookie.value} from {call.endpoint}")
-            for call in calls
-            for cookie in cookies_set(call.headers, self.name)[:1]
-        ]
-        return _finding(calls, wrong, wanted)
+        return _finding(calls, map(self._trouble, calls), wanted)
+
+    def _trouble(self, call: Call) -> str:
+        found = cookies_set(call.headers, self.name)
+        return f"the cookie {found[0].value} from {call.endpoint}" if found else ""
 
 
 class ServedInOrder(CallsCanBeLate, frozen=True, tag="served_in_order"):
@@ -136,18 +129,19 @@ class ServedInOrder(CallsCanBeLate, frozen=True, tag="served_in_order"):
         if len(calls) != len(self.addresses):
             raise WrongKind(f"{len(calls)} calls, and the endpoints of {len(self.addresses)}")
         wanted = f"each of {len(calls)} calls at the endpoint of its cookie"
-        if trouble := trouble_of(calls):
-            return Finding(holds=False, wanted=wanted, saw=trouble)
-        wrong = [
-            (call, f"a call at {call.endpoint} instead of {address}")
+        troubles = (
+            "" if call.endpoint == address else f"a call at {call.endpoint} instead of {address}"
             for call, address in zip(calls, self.addresses, strict=True)
-            if call.endpoint != address
-        ]
-        return _finding(calls, wrong, wanted)
+        )
+        return _finding(calls, troubles, wanted)
 
 
-def _finding(calls: tuple[Call, ...], wrong: list[tuple[Call, str]], wanted: str) -> Finding:
-    texts = list(dict.fromkeys(text for _, text in wrong))
+def _finding(calls: tuple[Call, ...], troubles: Iterable[str], wanted: str) -> Finding:
+    """Return whether all calls succeeded, and none has a trouble; empty: it has none."""
+    if trouble := trouble_of(calls):
+        return Finding(holds=False, wanted=wanted, saw=trouble)
+    wrong = [*filter(None, troubles)]
+    texts = [*dict.fromkeys(wrong)]
     more = f"; and {len(texts) - MOST_SHOWN} more" if len(texts) > MOST_SHOWN else ""
     shown = "; ".join(texts[:MOST_SHOWN]) + more
     saw = f"{len(wrong)} of {len(calls)} calls: {shown}" if wrong else f"all {len(calls)} calls so"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -11,11 +12,12 @@ from conformance.judging.expectations import EachServesSome, Expectation
 from conformance.judging.observations import Calls
 from conformance.spec.oracles.session_cookie import cookies_set
 from conformance.world import UNARY, World
-from conformance.xds_config.clusters import Cluster
 from conformance.xds_config.config import XdsConfig, single_locality
+from conformance.xds_config.endpoints import Endpoint
 from conformance.xds_config.policies import Policy, RoundRobin
 from conformance.xds_config.routes import BY_SESSION, Route
 from conformance.xds_config.sessions import SessionCookie
+from conformance.xds_config.trees import with_clusters
 from test_servers import BackendEndpoint
 
 SESSION_COOKIE = SessionCookie(name="xdspec-affinity")
@@ -119,36 +121,28 @@ async def applied(
 
 def with_health(served: XdsConfig, health: Mapping[str, str]) -> XdsConfig:
     """Return the configuration with other health statuses of some endpoints, by address."""
-    cluster = served.get_cluster()
-    places = (
-        replace(
-            place,
-            endpoints=tuple(
-                replace(each, health=health.get(each.address, each.health))
-                for each in place.endpoints
-            ),
-        )
-        for place in cluster.localities
+    return with_endpoints(
+        served, lambda each: (replace(each, health=health.get(each.address, each.health)),)
     )
-    return with_cluster(served, cluster.with_localities(*places))
 
 
 def without(served: XdsConfig, address: str, name: str | None = None) -> XdsConfig:
     """Return the configuration without an endpoint."""
+    return with_endpoints(served, lambda each: (each,) * (each.address != address), name)
+
+
+def with_endpoints(
+    served: XdsConfig, change: Callable[[Endpoint], tuple[Endpoint, ...]], name: str | None = None
+) -> XdsConfig:
+    """Return the configuration with each endpoint of a cluster replaced by others, or none."""
     cluster = served.get_cluster(name)
     places = (
-        replace(place, endpoints=tuple(each for each in place.endpoints if each.address != address))
+        replace(place, endpoints=tuple(chain.from_iterable(map(change, place.endpoints))))
         for place in cluster.localities
     )
-    return with_cluster(served, cluster.with_localities(*places))
+    return with_clusters(served, cluster.with_localities(*places))
 
 
 def with_status(served: XdsConfig, statuses: tuple[str, ...] | None) -> XdsConfig:
     """Return the configuration with an override_host_status, or without one."""
-    return with_cluster(served, replace(served.get_cluster(), override_host_status=statuses))
-
-
-def with_cluster(served: XdsConfig, changed: Cluster) -> XdsConfig:
-    """Return the configuration with one cluster in place of that of its name."""
-    clusters = (changed if each.name == changed.name else each for each in served.clusters)
-    return replace(served, clusters=tuple(clusters))
+    return with_clusters(served, replace(served.get_cluster(), override_host_status=statuses))

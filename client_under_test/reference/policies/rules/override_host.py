@@ -8,11 +8,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from client_under_test.reference.values import Endpoint, Locality, State
-
-UNKNOWN: Final = 0
-HEALTHY: Final = 1
-DRAINING: Final = 3
+from client_under_test.reference.values import DRAINING, Endpoint, Locality, State
 
 
 class HostChoice(msgspec.Struct, frozen=True):

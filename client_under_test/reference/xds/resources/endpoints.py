@@ -10,7 +10,7 @@ from envoy.type.v3 import percent_pb2
 
 from client_under_test.reference.clusters.aggregates import LeafEndpoints, LocalityEndpoints
 from client_under_test.reference.policies.rules.admission import DropCategory
-from client_under_test.reference.values import Endpoint, Locality
+from client_under_test.reference.values import UNKNOWN, Endpoint, Locality
 from client_under_test.reference.xds.resources.findings import Findings
 from client_under_test.reference.xds.rules import XdsRules
 
@@ -112,7 +112,7 @@ def _endpoint(message: Any, addresses: set[str], rules: XdsRules, findings: Find
         addresses=tuple(found),
         weight=1 if weight is None else weight,
         hash_key=_hash_key(message.metadata),
-        health=message.health_status if rules.has_session_affinity else 0,
+        health=message.health_status if rules.has_session_affinity else UNKNOWN,
     )
 
 

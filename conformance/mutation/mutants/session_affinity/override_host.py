@@ -8,16 +8,13 @@ from msgspec.structs import replace
 
 from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.rules.override_host import (
-    DRAINING,
-    HEALTHY,
-    UNKNOWN,
     HostChoice,
     choose_any_host,
     choose_host,
     used_alone,
 )
 from client_under_test.reference.session_affinity import Host, read_value
-from client_under_test.reference.values import Locality, State
+from client_under_test.reference.values import DRAINING, HEALTHY, UNKNOWN, Locality, State
 from client_under_test.reference.xds.session_rules import known_statuses
 
 EDITION: Final = "session-affinity"

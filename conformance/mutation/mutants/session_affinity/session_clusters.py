@@ -94,6 +94,6 @@ any_cluster = Mutant(
 drawn_without_host = Mutant(
     clause="A60-CLUSTER-06",
     broken="the cluster of a cookie is drawn in spite of it",
-    rules={"session_cluster": lambda _sent, _clusters, drawn: drawn},
+    rules={"session_cluster": cluster_as_drawn},
     edition=EDITION,
 )

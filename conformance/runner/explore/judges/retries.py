@@ -143,11 +143,11 @@ def judge_retries(evidence: Evidence) -> Iterator[Finding]:
                 at=calm.ended,
                 clause="A42-PICK-07",
             )
-        if untried(evidence, calm) is not None:
+        if (priority := untried(evidence, calm)) is not None:
             yield Finding(
                 judge=LIVENESS,
                 title="a priority is not tried although those above have failed or had their time",
-                expected=f"an attempt at priority {untried(evidence, calm)}",
+                expected=f"an attempt at priority {priority}",
                 observed=f"none within {calm.ended - calm.began:.1f} s",
                 at=calm.ended,
                 clause="A42-FAIL-04",
