@@ -179,7 +179,9 @@ class Ads:
             of_type.responses = 0
             of_type.nonce = self._rules.nonce_on_new_stream(of_type.nonce)
             of_type.version = self._rules.version_on_new_stream(of_type.version)
-            of_type.is_due = self._rules.is_requested_anew(kind.noun, tuple(of_type.wanted))
+            of_type.is_due = self._rules.is_requested_on_new_stream(
+                kind.noun, tuple(of_type.wanted)
+            )
         return self.due()
 
     def stream_ended(self, why: Status) -> list[Output]:

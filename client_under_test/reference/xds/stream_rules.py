@@ -88,7 +88,7 @@ class AdsStreamRules:
     """Takes the last nonce of the type on the stream before."""
     version_on_new_stream: Callable[[str], str] = version_of_before
     """Takes the last accepted version of the type."""
-    is_requested_anew: Callable[[str, Sequence[str]], bool] = what_is_wanted
+    is_requested_on_new_stream: Callable[[str, Sequence[str]], bool] = what_is_wanted
     """Takes the short name of a message, and the names that the client subscribes to."""
     is_answered: Callable[[bool], bool] = every_response
     """Takes whether the client subscribes to any resource of the type."""

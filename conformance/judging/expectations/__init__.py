@@ -71,10 +71,10 @@ from conformance.judging.expectations.states import EndsInState, NeverInState
 from conformance.judging.expectations.stream_requests import (
     LaterRequestsHaveNode,
     NoWildcard,
+    ResubscribesTo,
     SendsAcceptedVersion,
     SendsOwnNonces,
     StreamsBeginWithNode,
-    SubscribesAnew,
 )
 from conformance.judging.expectations.subscriptions import (
     SendsNewestNonce,
@@ -138,7 +138,7 @@ Expectation = (
     | SendsAcceptedVersion
     | SendsOwnNonces
     | StreamsBeginWithNode
-    | SubscribesAnew
+    | ResubscribesTo
     | Fails
     | ErrorMentions
     | RequestsAdmitted
@@ -239,6 +239,7 @@ __all__ = [
     "RequestsInProgress",
     "RequestsReported",
     "Resolves",
+    "ResubscribesTo",
     "RoutedTo",
     "SendsAcceptedVersion",
     "SendsNewestNonce",
@@ -249,7 +250,6 @@ __all__ = [
     "SeveralEndpoints",
     "StaysSubscribed",
     "StreamsBeginWithNode",
-    "SubscribesAnew",
     "SubscribesBesidesClusters",
     "SubscribesByName",
     "SubscribesOnce",

@@ -57,9 +57,8 @@ class SendsOwnNonces(TimeIndependent, frozen=True, tag="sends_own_nonces"):
         """Weigh requests."""
         requests = _requests(seen).requests
         foreign = [request for request in requests if request.has_foreign_nonce]
-        saw = f"{len(foreign)} of {len(requests)} have another one{_first(foreign)}"
         wanted = "only nonces of responses on the same stream"
-        return Finding(bool(requests) and not foreign, wanted, saw)
+        return _none_of(requests, foreign, wanted, "have another one")
 
 
 class SendsAcceptedVersion(TimeIndependent, frozen=True, tag="sends_accepted_version"):
@@ -89,12 +88,11 @@ class NoWildcard(TimeIndependent, frozen=True, tag="no_wildcard"):
         """Weigh requests."""
         requests = _requests(seen).requests
         wildcards = [request for request in requests if request.is_wildcard]
-        saw = f"{len(wildcards)} of {len(requests)} do{_first(wildcards)}"
         wanted = "no request to subscribe to all resources of a kind"
-        return Finding(bool(requests) and not wildcards, wanted, saw)
+        return _none_of(requests, wildcards, wanted, "do")
 
 
-class SubscribesAnew(TimeDependent, frozen=True, tag="subscribes_anew"):
+class ResubscribesTo(TimeDependent, frozen=True, tag="resubscribes_to"):
     """On the newest stream, the client subscribes to these resources, and maybe to others.
 
     Clauses: A57-STREAM-03.
@@ -118,6 +116,14 @@ def _requests(seen: Observation) -> StreamRequests:
     if not isinstance(seen, StreamRequests):
         raise WrongKind(f"requests are expected here, not {type(seen).__name__}")
     return seen
+
+
+def _none_of(
+    requests: Sequence[StreamRequest], wrong: Sequence[StreamRequest], wanted: str, does: str
+) -> Finding:
+    """Return whether there are requests, and none of them is wrong."""
+    saw = f"{len(wrong)} of {len(requests)} {does}{_first(wrong)}"
+    return Finding(bool(requests) and not wrong, wanted, saw)
 
 
 def _first(found: Sequence[StreamRequest]) -> str:

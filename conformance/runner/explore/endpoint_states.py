@@ -222,7 +222,7 @@ class _Machine:
         # After an empty list the client may keep a policy for 15 minutes that goes on trying. In
         # the policy that is in use, the endpoint may be IDLE (A56).
         self._has_kept_policy = False
-        # A kept priority has a state of its own for an endpoint, as long as none is proven.
+        # The policy of a kept priority may see an endpoint in another state, until a call shows it.
         self._is_kept = False
 
     @property

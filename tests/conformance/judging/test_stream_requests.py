@@ -8,10 +8,10 @@ from conformance.judging.expectations import (
     Expectation,
     LaterRequestsHaveNode,
     NoWildcard,
+    ResubscribesTo,
     SendsAcceptedVersion,
     SendsOwnNonces,
     StreamsBeginWithNode,
-    SubscribesAnew,
     SubscribesOnce,
     WrongKind,
 )
@@ -35,7 +35,7 @@ EXPECTED: dict[str, Expectation] = {
     "nonce": SendsOwnNonces(),
     "version": SendsAcceptedVersion(),
     "wildcard": NoWildcard(),
-    "anew": SubscribesAnew({"CLUSTER": ("a",), "ENDPOINTS": ("s",)}),
+    "resubscribed": ResubscribesTo({"CLUSTER": ("a",), "ENDPOINTS": ("s",)}),
 }
 
 
@@ -56,7 +56,7 @@ def test_right_requests_pass(name: str) -> None:
         ("version", {"version": "2"}),
         ("version", {"version": ""}),
         ("wildcard", {"is_wildcard": True, "names": ()}),
-        ("anew", {"names": ("b",)}),
+        ("resubscribed", {"names": ("b",)}),
     ],
 )
 def test_one_wrong_request_fails(name: str, change: dict[str, object]) -> None:
@@ -120,11 +120,15 @@ def test_requests_are_read_from_a_transcript() -> None:
         asked(1, nonce="n1"),
         asked(2, nonce="n1", node="me"),
     )
-    first, ack, none, anew = stream_requests(events).requests
+    first, ack, none, next_one = stream_requests(events).requests
     assert (first.node, first.accepted, first.is_wildcard) == ("me", "", False)
     assert (ack.node, ack.version, ack.has_foreign_nonce) == ("", "5", False)
     assert not none.is_wildcard, "it had named a resource before"
-    assert (anew.accepted, anew.is_wildcard, anew.has_foreign_nonce) == ("5", True, True)
+    assert (next_one.accepted, next_one.is_wildcard, next_one.has_foreign_nonce) == (
+        "5",
+        True,
+        True,
+    )
 
 
 def test_subscriptions_are_of_another_kind() -> None:

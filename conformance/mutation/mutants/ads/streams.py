@@ -34,23 +34,23 @@ version_ends_with_the_stream = Mutant(
 names_none_on_new_stream = Mutant(
     clause="A27-ADS-08",
     broken="a new stream begins with a request for each type, even if nothing is subscribed to",
-    xds={"is_requested_anew": lambda _noun, _names: True},
+    xds={"is_requested_on_new_stream": lambda _noun, _names: True},
 )
 
 
 def without(lost: str) -> dict[str, object]:
     """Return the rule of a client that forgets a type when the stream ends."""
-    return {"is_requested_anew": lambda noun, names: bool(names) and noun != lost}
+    return {"is_requested_on_new_stream": lambda noun, names: bool(names) and noun != lost}
 
 
-endpoints_not_requested_anew = Mutant(
+endpoints_not_resubscribed = Mutant(
     clause="A57-STREAM-03",
     broken="a new stream has no request for endpoints in use",
     xds=without("ClusterLoadAssignment"),
 )
 
 
-listeners_not_requested_anew = Mutant(
+listeners_not_resubscribed = Mutant(
     clause="A57-STREAM-03",
     broken="a new stream has no request for the Listener in use",
     xds=without("Listener"),
