@@ -166,7 +166,7 @@ SMALL = {
     "undone": {
         "await start_calls(channels": "return await start_calls(channels",
     },
-    "misspelled": {"code()).name": 'code()).name.replace("CANCELLED", "Canceled")'},
+    "misspelled": {'{"status": status': '{"status": status.replace("CANCELLED", "Canceled")'},
     "no hostname": {'"details": details, "hostname"': '"details": details, "host"'},
     "answered twice": {'await channels.pop(request["channel"]).close()': 'say("done", **ID)'},
     "wall clock": {"zero = zero or time.monotonic_ns()": "zero = zero or 1"},
@@ -269,7 +269,7 @@ def test_a_cause_is_described_once(small: dict[str, list[str]]) -> None:
     lines = small["misspelled"]
     assert sum('"Canceled", which is none' in line for line in lines) == 1
     (likewise,) = (line for line in lines if line.startswith("likewise"))
-    assert likewise == "likewise cancel: the same as statuses"
+    assert likewise == "likewise cancel, close: the same as statuses"
 
 
 def test_the_values_of_the_skeleton_are_noted(findings: dict[str, tuple[Finding, ...]]) -> None:
