@@ -26,16 +26,30 @@ def killed_with_parent(*command: str) -> tuple[str, ...]:
     return (sys.executable, "-I", "-S", __file__, str(os.getpid()), *command)
 
 
-def main() -> None:
-    """Ask for the signal at the parent's death, limit, become."""
-    parent, command = int(sys.argv[1]), sys.argv[2:]
+def die_with(parent: int) -> None:
+    """Have this process killed when its parent dies, and end it if that has happened.
+
+    Args:
+        parent: the process that started it.
+    """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it died before it could be asked for
         sys.exit(NOT_STARTED)
+
+
+def limit_files() -> None:
+    """Limit the size of the files that this process and its children write."""
     _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     if hard == resource.RLIM_INFINITY or hard > LARGEST_FILE:
         resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FILE, hard))
+
+
+def main() -> None:
+    """Ask for the signal at the parent's death, limit, become."""
+    parent, command = int(sys.argv[1]), sys.argv[2:]
+    die_with(parent)
+    limit_files()
     try:
         os.execvp(command[0], command)  # noqa: S606 - the point of it
     except OSError as trouble:

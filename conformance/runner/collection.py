@@ -135,9 +135,14 @@ def scenarios() -> dict[str, Declaration]:
 
 
 def import_scenarios() -> None:
-    """Have the modules of all scenarios imported, as whatever collects them will find them."""
+    """Have the modules of all scenarios imported, as whatever collects them will find them.
+
+    Whatever collects them reports what cannot be imported.
+    """
     with isolated():
-        pytest.main([*arguments(None, 0), "--collect-only"], plugins=[_Importer()])
+        code = pytest.main([*arguments(None, 0), "--collect-only"], plugins=[_Importer()])
+    if code not in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}:
+        _forget_scenarios()
 
 
 def _selected(settings: Settings) -> tuple[pytest.Item, ...]:

@@ -30,6 +30,7 @@ ELSEWHERE = {
     ("conformance/cli/error_report.py", "os.open"): "/dev/null, to write",
     ("conformance/runner/interruption.py", "open"): "/proc, amid a signal",
     ("conformance/runner/growth.py", "read_text"): "/proc",
+    ("conformance/runner/workers/workers.py", "os.open"): "/dev/null, in place of a terminal",
     ("conformance/runner/files.py", "os.open"): "a lock, never read; asks whether it is a terminal",
     ("fake_control_plane/__main__.py", "os.open"): "holds a folder, never read",
     ("request_filter/hidden_server.py", "os.open"): "a lock, never read",

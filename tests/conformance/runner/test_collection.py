@@ -39,6 +39,7 @@ def test_a_module_that_cannot_be_imported_is_told_each_time(
     (tmp_path / "pytest.ini").write_text(settings, "utf-8")
     (tmp_path / "broken.py").write_text("nowhere.to_be_found\n", "utf-8")
     monkeypatch.setattr(collection, "SCENARIOS", tmp_path)
+    collection.import_scenarios()
     for _ in range(2):
         with pytest.raises(RuntimeError, match=r"(?s)cannot be collected.*broken\.py.*nowhere"):
             scenarios()

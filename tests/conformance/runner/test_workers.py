@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
+import subprocess
 import sys
+import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -47,25 +49,25 @@ async def told(process: asyncio.subprocess.Process) -> str:
     return line.decode().strip()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere processes cannot be adopted")
-async def test_a_worker_has_collected_already_and_is_a_child_of_the_command() -> None:
+async def three_at_once(command: str) -> list[str]:
+    workers = [await begun(command) for _ in range(3)]
+    return [await told(worker) for worker in workers]
+
+
+def alone() -> None:
+    """Fork workers from this process, which has one thread, and print what they say."""
+    os.write(1, f"{os.getpid()}\n".encode())
+    sys.stdout.write("once")  # no worker may write it, too
     with forked() as command:
-        assert command is not None
-        workers = [await begun(command) for _ in range(3)]
-        for worker in workers:
-            assert await told(worker) == f"{os.getpid()} True so the rest"
+        said = asyncio.run(three_at_once(command))
+        asyncio.run(none_left(os.getpid()))
+    said.append(asyncio.run(three_at_once(command))[0])
+    sys.stdout.write("\n".join(["", *said, ""]))
 
 
 async def test_where_nobody_forks_it_is_started_as_xdist_does() -> None:
     worker = await begun(shlex.join((sys.executable, "-I", "-S", str(HANDOVER), "nobody")))
     assert await told(worker) == f"{os.getpid()} False so the rest"
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere processes cannot be adopted")
-async def test_the_end_is_the_end() -> None:
-    with forked() as command:
-        assert command is not None
-    assert (await told(await begun(command))).endswith("False so the rest")
 
 
 def zombies(of: int) -> set[str]:
@@ -86,13 +88,23 @@ async def none_left(of: int, before: frozenset[str] = frozenset()) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere processes cannot be adopted")
-async def test_a_worker_that_has_ended_is_waited_for() -> None:
-    """The command is its parent, though xdist knows only who handed over to it."""
-    before = frozenset(zombies(os.getpid()))
+def test_a_worker_has_collected_already_and_is_a_child_of_the_command() -> None:
+    """It is waited for, though xdist knows only who handed over to it; the end is the end."""
+    program = [sys.executable, __file__]
+    ended = subprocess.run(program, stdout=subprocess.PIPE, text=True, check=True, timeout=DEADLINE)
+    pid, once, *said, late = ended.stdout.splitlines()
+    assert (once, said) == ("once", [f"{pid} True so the rest"] * 3)
+    assert late == f"{pid} False so the rest"
+
+
+async def test_a_process_with_threads_is_not_forked() -> None:
+    done = threading.Event()
+    thread = threading.Thread(target=done.wait, daemon=True)
+    thread.start()
     with forked() as command:
-        for _ in range(3):
-            await told(await begun(command))
-        await none_left(os.getpid(), before)
+        assert (await told(await begun(command))).endswith("False so the rest")
+    done.set()
+    thread.join()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere processes cannot be adopted")
@@ -103,3 +115,7 @@ async def test_nothing_that_has_ended_stays_below_a_run(started: Any) -> None:
         await none_left(running.process.pid)
         assert running.process.returncode is None
         await running.ended()
+
+
+if __name__ == "__main__":
+    alone()
