@@ -350,6 +350,7 @@ class Both:
                 self._catalogue,
                 on_base=again.on_base,
                 on_head=again.on_head,
+                base_evidence=again.base_evidence,
                 strict=self._options.strict,
                 left_out=left_out,
                 note=base.note,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -13,12 +15,14 @@ from client_under_test.environments import Prepared
 from conformance.cli.error_report import TROUBLE, in_a_line
 from conformance.cli.run_options import RunOptions
 from conformance.cli.session import Session
+from conformance.judging import evidence
 from conformance.judging.evidence import Record
 from conformance.reporting import repeats
 from conformance.reporting.live import Live
 from conformance.reporting.outcome import counted
 from conformance.reporting.repeats import Shown
 from conformance.reporting.stdout import say
+from conformance.runner.evidence_files import folder_name
 from conformance.runner.files import scratch
 from conformance.runner.interruption import postponed
 from conformance.runner.jobs import room_for
@@ -50,6 +54,8 @@ class Repetition:
         self.on_head: list[Shown] = []
         """What each run of the change showed."""
         self.on_base: list[Shown] = []
+        self.base_evidence: dict[str, str] = {}
+        """The folder of each scenario in which the base showed it, for `xdspec show`."""
 
     def run(self, names: Sequence[str], times: int) -> None:
         """Run these scenarios on both sides; `times` is how often each of them runs."""
@@ -65,6 +71,7 @@ class Repetition:
         }
         with postponed(), scratch() as folder:
             ran = self._ran(names, targets, folder)
+            self._keep(record for record in ran.records if record.side == f"{BASE}.0")
         what = counted(len(names), "scenario") + ("" if times == 1 else f" {times} more times")
         where = "on both sides " if BASE in self._clients else ""
         say(
@@ -80,12 +87,27 @@ class Repetition:
             shown = repeats.shown(self._session.run_of(self._clients[side], records))
             (self.on_head if side == CHANGE else self.on_base).append(shown)
 
+    def _keep(self, records: Iterable[Record]) -> None:
+        """Keep the evidence of the base's scenarios, unless it is there from before."""
+        for record in records:
+            if record.evidence and record.scenario not in self.base_evidence:
+                client = self._clients[BASE]
+                place = self._session.folder(client) / folder_name(record.scenario)
+                repeat = self._options.again(client)
+                with contextlib.suppress(OSError):  # then there is a comparison without it
+                    shutil.rmtree(place, ignore_errors=True)
+                    shutil.move(record.evidence, place)
+                    named = msgspec.structs.replace(record, evidence=str(place), repeat=repeat)
+                    evidence.write(place, named)
+                    self.base_evidence[record.scenario] = str(place)
+
     def _ran(self, names: Sequence[str], targets: Mapping[str, Target], folder: Path) -> Ran:
         options = self._options
         settings = Settings(
             subjects=tuple(targets.values()),
             seed=options.seed,
             out=str(folder),
+            keep_evidence=True,
             fast=options.fast,
             isolated=True,
             selection=Selection(

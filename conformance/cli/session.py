@@ -144,7 +144,7 @@ class Session:
     def comes_up(self, client: Prepared) -> bool:
         """Start the client once, and return whether it says hello; report a failure here."""
         with scratch() as folder:
-            stderr, kept = folder / "stderr.log", self._folder(client)
+            stderr, kept = folder / "stderr.log", self.folder(client)
             stderr.touch()
             try:
                 with patience(self._screen, f"waiting for the hello of {client.name}"):
@@ -184,7 +184,7 @@ class Session:
             exactly: the ids of the only selected scenarios that run; empty: all of them.
         """
         evidence_files.hide_from_git(self._options.out)
-        forget(self._folder(client) / TROUBLE)
+        forget(self.folder(client) / TROUBLE)
         if client.release and not self._conclude:
             say(
                 self._screen,
@@ -207,7 +207,7 @@ class Session:
                 self._catalogue,
                 seed=self._options.seed,
                 scratch=folder,
-                out=self._folder(client),
+                out=self.folder(client),
                 meanwhile=partial(patience, self._screen),
             )
 
@@ -262,7 +262,7 @@ class Session:
         self._judge(subject, ran, own)
         if settings.selection == Selection() and not ran.troubles:
             evidence_files.forget_others(
-                self._folder(client), [record.scenario for record in ran.records]
+                self.folder(client), [record.scenario for record in ran.records]
             )
 
     def known(self, client: Prepared) -> tuple[Entry, ...]:
@@ -290,7 +290,7 @@ class Session:
         self, subject: Target, ran: Ran, own: Share | None, *, interrupted: bool = False
     ) -> None:
         options, client, self.records = self._options, subject.prepared, ran.records
-        folder = self._folder(client)
+        folder = self.folder(client)
         made = self.run_of(
             client,
             ran.records,
@@ -384,7 +384,7 @@ class Session:
         return Settings(
             subjects=(subject,),
             seed=self._options.seed,
-            out=str(self._folder(subject.prepared)),
+            out=str(self.folder(subject.prepared)),
             keep_evidence=self._options.keep_evidence,
             fast=self._options.fast,
             isolated=self._options.isolated,
@@ -395,8 +395,8 @@ class Session:
             selection=self._options.selection(),
         )
 
-    def _folder(self, client: Prepared) -> Path:
-        """Where the evidence of a client goes."""
+    def folder(self, client: Prepared) -> Path:
+        """Return where the evidence of a client goes."""
         return self._options.out.absolute() / client.name.replace(os.sep, "-")
 
     def _write(self, *, begins: bool = False) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from types import MappingProxyType
 from typing import Final, Literal
 
 import msgspec
@@ -61,6 +62,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     """True if one run showed several choices of the client, and the other run some of them."""
     is_fatal: bool = False
     """True if this change alone closes the gate."""
+    base_evidence: dict[str, str] = {}
+    """The evidence of the base in these scenarios, as far as it was kept."""
 
     @property
     def is_luck(self) -> bool:
@@ -297,6 +300,7 @@ def gate(
     *,
     on_base: Sequence[Shown],
     on_head: Sequence[Shown],
+    base_evidence: Mapping[str, str] = MappingProxyType({}),
     strict: bool = False,
     left_out: tuple[str, ...] = (),
     note: str = "",
@@ -309,14 +313,21 @@ def gate(
         catalogue: the clauses.
         on_base: what scenarios of the base showed, in each run of them alone.
         on_head: the same of the change.
+        base_evidence: the evidence of the base, by scenario.
         strict: whether a failed SHOULD clause counts.
         left_out: clauses that were selected, but left out by ``--quick``.
         note: what a reader must know of the base.
     """
     differ = differences(base, head)
     changes = tuple(
-        _change(difference, head, catalogue, on_base, on_head, strict=strict)
+        msgspec.structs.replace(
+            change,
+            base_evidence={
+                name: base_evidence[name] for name in change.scenarios if name in base_evidence
+            },
+        )
         for difference in differ
+        for change in [_change(difference, head, catalogue, on_base, on_head, strict=strict)]
     )
     differing = {difference.clause for difference in differ}
     rest = [clause for name, clause in head.clauses.items() if name not in differing]

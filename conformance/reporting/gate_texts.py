@@ -37,7 +37,7 @@ CHOICE: Final = "client.toml states another choice: if you mean this change, cor
 
 NOT_COUNTED: Final = f"not counted, because chance may explain it (p > {BY_CHANCE})"
 
-COMMANDS: Final = {"repeat", "evidence"}
+COMMANDS: Final = {"repeat", "evidence", "on base"}
 
 Alike = Sequence[tuple[Sequence[Change], Group]]
 """The broken clauses of each group of failures, the most basic one first."""
@@ -194,9 +194,12 @@ def _place(change: Change, group: Group) -> FailedDecision:
 
 
 def _show(change: Change, group: Group, repeat: str) -> Iterator[tuple[str, str]]:
-    """Return the command that shows the evidence of a failure."""
-    if folder := _place(change, group).scenario.evidence:
-        yield "evidence", f"{program_of(repeat)} show {shlex.quote(folder)}"
+    """Return the commands that show the evidence of a failure, on both sides."""
+    place = _place(change, group).scenario
+    if place.evidence:
+        yield "evidence", f"{program_of(repeat)} show {shlex.quote(place.evidence)}"
+    if folder := change.base_evidence.get(place.id):
+        yield "on base", f"{program_of(repeat)} show {shlex.quote(folder)}"
 
 
 def _evidence(change: Change, group: Group, repeat: str) -> Iterator[tuple[str, str]]:

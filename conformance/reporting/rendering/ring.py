@@ -27,6 +27,12 @@ LARGEST = 65_536
 TOLD = 40
 """The number of calls that are listed, and of further calls that went elsewhere."""
 
+FEW_ENTRIES = 48
+"""Entries of a ring of which all are listed; of a larger one those near wrong calls."""
+
+NEAR = 12
+"""Wrong calls whose neighborhood on a larger ring is listed."""
+
 WAYS = 32
 """Ways of building a ring that are tried; of a client whose keys are known there are fewer."""
 
@@ -73,6 +79,19 @@ class Fallen(msgspec.Struct, frozen=True, kw_only=True):
         return self.hash / SPACE
 
 
+class RingEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """An entry of the ring."""
+
+    number: int
+    """Its position in ring order, from 1."""
+    hash: int
+    key: str
+    """The text that was hashed."""
+    owner: str
+    wrong: tuple[Fallen, ...] = ()
+    """Calls whose hash belongs to it, but which went elsewhere."""
+
+
 class RingPicture(msgspec.Struct, frozen=True, kw_only=True):
     """A ring, and calls on it."""
 
@@ -85,6 +104,8 @@ class RingPicture(msgspec.Struct, frozen=True, kw_only=True):
     arcs: tuple[Arc, ...]
     calls: tuple[Fallen, ...]
     failed: tuple[str, ...]
+    entries: tuple[RingEntry, ...] = ()
+    """In ring order: all of a small ring, else those before, at and after wrong calls."""
 
     @property
     def wrong(self) -> tuple[Fallen, ...]:
@@ -142,6 +163,7 @@ def ring_picture(expected: MatchesRing, seen: Observation) -> RingPicture | str 
         arcs=arcs_of(ring),
         calls=calls,
         failed=expected.failed,
+        entries=_entries(ring, calls),
     )
 
 
@@ -166,6 +188,26 @@ def _owners(ring: Ring, calls: tuple[Fallen, ...]) -> tuple[Owner, ...]:
             went=went[address],
         )
         for address in ring.addresses
+    )
+
+
+def _entries(ring: Ring, calls: tuple[Fallen, ...]) -> tuple[RingEntry, ...]:
+    """Return all entries of a small ring; of a larger one those around wrong calls."""
+    wrong: dict[int, list[Fallen]] = {}
+    for call in calls:
+        if not call.is_right:
+            wrong.setdefault(ring.index(call.hash), []).append(call)
+    size = len(ring)
+    near = {(at + step) % size for at in [*wrong][:NEAR] for step in (-1, 0, 1)}
+    return tuple(
+        RingEntry(
+            number=at + 1,
+            hash=(ring.positions[at] - ring.shift) % SPACE,
+            key=ring.keys[at],
+            owner=ring.addresses[ring.owners[at]],
+            wrong=tuple(wrong.get(at, ())),
+        )
+        for at in (range(size) if size <= FEW_ENTRIES else sorted(near))
     )
 
 

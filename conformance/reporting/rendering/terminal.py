@@ -108,10 +108,28 @@ def ring_lines(it: RingPicture) -> Iterator[Line]:
         calls = f"{owner.due:5} calls expected {owner.went:5} observed"
         yield f"    {owner.address:22}{numbers}{calls}", "" if owner.due == owner.went else "yellow"
     yield from _more(len(it.owners), "endpoints")
-    for call in it.wrong[:SHOWN]:
-        named = f"{call.call} ({call.sent}, expected hash {call.hash:#018x})"
-        yield f"    {named} reached {call.went} instead of {call.due}", "red"
-    yield from _more(len(it.wrong), "more")
+    for stranger in it.strangers:
+        yield f"    {stranger or 'none':22}is not on this ring, but received calls", "red"
+    if it.wrong:
+        yield from entry_lines(it)
+
+
+def entry_lines(it: RingPicture) -> Iterator[Line]:
+    """Yield the entries of the ring, each after the calls that belong to it but went elsewhere."""
+    which = "all" if len(it.entries) == it.size else "those next to calls that went elsewhere"
+    yield f"  entries   {which}, in ring order; each owns the hashes up to its own", ""
+    before, listed = 0, 0
+    for entry in it.entries:
+        if entry.number > before + 1:
+            yield f"    {'…':>6}", "dim"
+        before = entry.number
+        for call in entry.wrong[: max(0, SHOWN - listed)]:
+            what = f"{call.call} ({call.sent}) reached {call.went} instead of {call.due}"
+            yield f"    {'call':>6}  {call.hash:#018x}  {what}", "red"
+        listed += len(entry.wrong)
+        failed = "  (failed)" if entry.owner in it.failed else ""
+        yield f"    {entry.number:6}  {entry.hash:#018x}  {entry.owner:22}key {entry.key}{failed}", ""
+    yield from _more(len(it.wrong), "more calls that went elsewhere")
 
 
 def share_lines(it: SharesPicture, width: int) -> Iterator[Line]:

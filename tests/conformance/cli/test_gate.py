@@ -85,6 +85,11 @@ async def test_all_results_of_a_change_agree(xdspec: Any, library: Path) -> None
     assert [change["is_fatal"] for change in found["changes"]] == [False, True]
     assert [change["head"] for change in found["changes"]] == [{"count": 1, "runs": 1}] * 2
     assert [change["base"] for change in found["changes"]] == [{"count": 0, "runs": 1}] * 2
+    for change in found["changes"]:
+        folder = Path(change["base_evidence"][change["scenarios"][0]])
+        shown = await xdspec.run("show", str(folder))
+        assert shown.code == 0, shown.said
+        assert "--commit" in shown.out, "its command repeats the base"
     suite = ET.fromstring((bad.folder / "gate.xml").read_text())  # noqa: S314 - written just now
     *differ, rest = suite.findall("testcase")
     by_clause = {change["clause"]: change for change in found["changes"]}
