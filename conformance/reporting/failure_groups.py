@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -61,22 +63,23 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 def groups(run: Run, catalogue: Catalogue) -> tuple[Group, ...]:
     """Return the failures and errors that no baseline knows.
 
-    Groups that fail the run come first, then errors, and then those of SHOULD clauses; of several,
-    the largest group comes first.
+    Groups that fail the run come first, then errors, and then those of SHOULD clauses. In each of
+    these classes, crashes come first, and failures on the way to a check last. The rest is in the
+    order of the groups' most basic clauses (`_Rank`).
     """
     found: dict[tuple[str, ...], list[FailedDecision]] = {}
     for place in _new_places(run):
         found.setdefault(_key(place.decision, run), []).append(place)
-    ranked = []
-    for places in found.values():
-        rank = _Rank(run, catalogue, places)
-        group = Group(
+    rank = _Rank(run, catalogue)
+    made = [
+        Group(
             gist=gist(places[0].decision.saw).partition(": …")[0],
-            places=tuple(sorted(places, key=rank)),
+            places=rank.ordered(places),
             is_fatal=any(_is_fatal(place.decision, catalogue) for place in places),
         )
-        ranked.append((_group_rank(group, rank), group))
-    return tuple(group for _, group in sorted(ranked, key=lambda pair: pair[0]))
+        for places in found.values()
+    ]
+    return tuple(sorted(made, key=lambda group: _group_rank(group, rank)))
 
 
 def _new_places(run: Run) -> Iterator[FailedDecision]:
@@ -132,71 +135,98 @@ class _Rank:
     1. a MUST before a SHOULD, since a reader looks for what fails the run;
     2. a clause that depends on no other (`rests_on`);
     3. a clause that fails by what the scenario compares, not on the way to it (a precondition);
-    4. a clause that fails in all scenarios that decide it: another cause would spare some;
-    5. a clause whose failure blocks others;
-    6. a clause that fails in a scenario that serves one configuration, not a series of them;
-    7. the larger share of wrong observations: the scenario aims at what is broken;
-    8. the clause that fails in the most scenarios of the group;
-    9. the one that comes first in its document.
+    4. a clause that fails in at least half of the scenarios that decide it: another cause would
+       spare more of them;
+    5. a clause that fails alone in a scenario, but for SHOULDs: no other can be the cause there;
+    6. a clause that fails so in more than one scenario;
+    7. a clause that others build upon, by its file (`basics.toml`);
+    8. the larger share of wrong observations: the scenario aims at what is broken;
+    9. a clause whose failure blocks others;
+    10. a clause that fails in a scenario that serves one configuration, not a series of them;
+    11. the clause that fails in the most scenarios of the group;
+    12. the one that comes first in its document.
 
-    The scenarios of each clause follow the rules 3, 6 and 7. Then a shorter description comes
+    The rules 4 to 7 are about the whole run. Groups are in the same order, by their first clauses.
+    The scenarios of each clause follow the rules 3, 10 and 8. Then a shorter description comes
     first: fewer endpoints and fields.
     """
 
-    def __init__(self, run: Run, catalogue: Catalogue, places: Sequence[FailedDecision]) -> None:
+    def __init__(self, run: Run, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
-        self._order = {clause.id: number for number, clause in enumerate(catalogue)}
-        self._spared = _spared(run)
+        self._basics = catalogue.basics()
         self._blockers = {result.blocked_by for result in run.clauses.values()}
-        self._of_clause: dict[str, list[FailedDecision]] = {}
+        self._passes = Counter(
+            clause
+            for scenario in run.scenarios
+            for clause, verdict in scenario.clauses.items()
+            if verdict not in {*BAD, Verdict.SKIP}
+        )
+        self._fails = Counter[str]()
+        self._compared = Counter[str]()
+        """The scenarios in which a clause fails by what they compare."""
+        self._alone: set[str] = set()
+        for _, places in itertools.groupby(_new_places(run), lambda place: place.scenario.id):
+            decisions = [place.decision for place in places]
+            names = {decision.clause for decision in decisions}
+            self._fails.update(names)
+            self._compared.update({each.clause for each in decisions if each.wanted})
+            musts = {name for name in names if catalogue[name].strength is Strength.MUST}
+            if len(musts or names) == 1:
+                self._alone |= musts or names
+
+    def ordered(self, places: Sequence[FailedDecision]) -> tuple[FailedDecision, ...]:
+        """Return the failures of a group, the most basic one first."""
+        of_clause: dict[str, list[FailedDecision]] = {}
         for place in places:
-            self._of_clause.setdefault(place.decision.clause, []).append(place)
+            of_clause.setdefault(place.decision.clause, []).append(place)
+        keys = {name: self._of(name, several) for name, several in of_clause.items()}
+        return tuple(
+            sorted(places, key=lambda place: (keys[place.decision.clause], _in_its_clause(place)))
+        )
 
-    def __call__(self, place: FailedDecision) -> tuple[object, ...]:
-        return (*self._of(place.decision.clause), *self._in_its_clause(place))
+    def of_group(self, group: Group) -> tuple[object, ...]:
+        """Return the rank of a group by its most basic clause."""
+        first = group.first.decision.clause
+        return self._of(first, group.of(first))
 
-    def _of(self, name: str) -> tuple[object, ...]:
-        clause, places = self._catalogue[name], self._of_clause[name]
-        is_early, is_series, share, *_ = min(map(self._in_its_clause, places))
+    def _of(self, name: str, places: Sequence[FailedDecision]) -> tuple[object, ...]:
+        clause = self._catalogue[name]
+        is_early, is_series, *_ = min(map(_in_its_clause, places))
+        file, number = self._basics[name]
         return (
             clause.strength is not Strength.MUST,
             clause.rests_on is not None,
             is_early,
-            name in self._spared,
+            self._fails[name] < self._passes[name],
+            name not in self._alone,
+            self._compared[name] < 2,  # noqa: PLR2004 - more than one
+            file,
+            -max(place.decision.wrong or 0.0 for place in places),
             name not in self._blockers,
             is_series,
-            share,
             -len({place.scenario.id for place in places}),
-            self._order[name],
-        )
-
-    @staticmethod
-    def _in_its_clause(place: FailedDecision) -> tuple[bool, bool, float, int, str]:
-        scenario, decision = place
-        return (
-            not decision.wanted,
-            len(scenario.served) > 1,
-            -1.0 if decision.wrong is None else -decision.wrong,
-            sum(map(len, scenario.served)),
-            scenario.id,
+            number,
         )
 
 
-def _spared(run: Run) -> set[str]:
-    """Return the clauses that pass, or leave a choice, in at least one scenario."""
-    return {
-        clause
-        for scenario in run.scenarios
-        for clause, verdict in scenario.clauses.items()
-        if verdict not in {*BAD, Verdict.SKIP}
-    }
+def _in_its_clause(place: FailedDecision) -> tuple[bool, bool, float, int, str]:
+    """Return the rank of a failure within its clause."""
+    scenario, decision = place
+    return (
+        not decision.wanted,
+        len(scenario.served) > 1,
+        -1.0 if decision.wrong is None else -decision.wrong,
+        sum(map(len, scenario.served)),
+        scenario.id,
+    )
 
 
 def _group_rank(group: Group, rank: _Rank) -> tuple[object, ...]:
     decision = group.first.decision
     is_error = decision.verdict is Verdict.ERROR
     before = is_before_the_check(decision)
-    return (not group.is_fatal, not is_error, before, -len(group.scenarios), rank(group.first))
+    crashed = decision.verdict is Verdict.FAIL and decision.reason in NEVER_RIGHT
+    return (not group.is_fatal, not is_error, not crashed, before, rank.of_group(group))
 
 
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from conformance.judging.declaration import declaration_of, scenario_id
 from conformance.mutation.results import declared_mutants
 from conformance.runner.collection import SCENARIOS, _items
 from conformance.spec.catalogue import load
+from conformance.spec.catalogue.loader import BASICS, FOLDER
+from regular_files import read_text
 
 
 @pytest.fixture(scope="module")
@@ -72,3 +75,8 @@ def test_a_file_name_stands_for_one_topic(files: dict[str, str]) -> None:
     """Ids of scenarios and mutants start with the file alone."""
     names = Counter(Path(file).name for file in {*files.values()})
     assert {name for name, count in names.items() if count > 1} == set()
+
+
+def test_the_order_of_basics_has_every_file_once() -> None:
+    listed = Counter(tomllib.loads(read_text(FOLDER / BASICS))["order"])
+    assert listed == Counter({*load().files.values()}), f"bring {BASICS} up to date"

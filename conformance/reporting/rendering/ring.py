@@ -205,7 +205,7 @@ def _entries(ring: Ring, calls: tuple[Fallen, ...]) -> tuple[RingEntry, ...]:
             hash=(ring.positions[at] - ring.shift) % SPACE,
             key=ring.keys[at],
             owner=ring.addresses[ring.owners[at]],
-            wrong=tuple(wrong.get(at, ())),
+            wrong=tuple(sorted(wrong.get(at, ()), key=lambda call: call.hash)),
         )
         for at in (range(size) if size <= FEW_ENTRIES else sorted(near))
     )

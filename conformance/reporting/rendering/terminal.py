@@ -35,6 +35,9 @@ LEAST = 40
 SHOWN = 12
 """Rows of a list."""
 
+PER_ENTRY = 2
+"""Calls that are listed at one entry of a ring."""
+
 SIGNS = {Shape.PUSH: "▼", Shape.ACK: "▲", Shape.NACK: "✕", Shape.ASK: "○", Shape.TICK: "│"}
 
 SPANS = {Tone.GOOD: "━", Tone.BAD: "✗", Tone.SUITE: "▒", Tone.PLAIN: "─", Tone.FAINT: "·"}
@@ -118,18 +121,22 @@ def entry_lines(it: RingPicture) -> Iterator[Line]:
     """Yield the entries of the ring, each after the calls that belong to it but went elsewhere."""
     which = "all" if len(it.entries) == it.size else "those next to calls that went elsewhere"
     yield f"  entries   {which}, in ring order; each owns the hashes up to its own", ""
-    before, listed = 0, 0
+    before = 0
     for entry in it.entries:
         if entry.number > before + 1:
             yield f"    {'…':>6}", "dim"
         before = entry.number
-        for call in entry.wrong[: max(0, SHOWN - listed)]:
+        for call in entry.wrong[:PER_ENTRY]:
             what = f"{call.call} ({call.sent}) reached {call.went} instead of {call.due}"
             yield f"    {'call':>6}  {call.hash:#018x}  {what}", "red"
-        listed += len(entry.wrong)
+        if more := len(entry.wrong[PER_ENTRY:]):
+            yield f"    {'':6}  and {more} more that went elsewhere", "red"
         failed = "  (failed)" if entry.owner in it.failed else ""
-        yield f"    {entry.number:6}  {entry.hash:#018x}  {entry.owner:22}key {entry.key}{failed}", ""
-    yield from _more(len(it.wrong), "more calls that went elsewhere")
+        about = f"{entry.owner:22}key {entry.key}{failed}"
+        yield f"    {entry.number:6}  {entry.hash:#018x}  {about}", ""
+    at = sum(len(entry.wrong) for entry in it.entries)
+    if at < len(it.wrong):
+        yield f"    and {len(it.wrong) - at} more that went elsewhere, at other entries", "dim"
 
 
 def share_lines(it: SharesPicture, width: int) -> Iterator[Line]:

@@ -20,6 +20,9 @@ FOLDER = Path(__file__).parent
 
 DOCUMENTS = "documents.toml"
 
+BASICS = "basics.toml"
+"""The files with rows in an order in which each builds upon files before it."""
+
 _ID = re.compile(r"(A\d+)-[A-Z]+-\d{2}")
 
 Read = TypeVar("Read", bound=msgspec.Struct)
@@ -70,6 +73,17 @@ class Catalogue:
 
     def __len__(self) -> int:
         return len(self.clauses)
+
+    def basics(self) -> dict[str, tuple[int, int]]:
+        """Return the place of each clause in an order in which the most basic one comes first.
+
+        A file that `basics.toml` does not list comes last.
+        """
+        order = _basics()
+        return {
+            clause: (order.get(self.files.get(clause, ""), len(order)), number)
+            for number, clause in enumerate(self.clauses)
+        }
 
     def worded_by(self, edition: str) -> tuple[Clause, ...]:
         """Return the clauses that have a wording of this edition (for a part, of its text)."""
@@ -124,6 +138,12 @@ def load(folder: Path = FOLDER) -> Catalogue:
             raise CatalogueError(f"{clause.id}: the clause depends on {weak}.")
     digest = hashlib.sha256(msgspec.json.encode(list(clauses.values())))
     return Catalogue(clauses, files, editions, digest.hexdigest()[:12])
+
+
+@functools.cache
+def _basics() -> dict[str, int]:
+    """Return the place of each file of `basics.toml`."""
+    return {file: place for place, file in enumerate(_table(FOLDER, BASICS)["order"])}
 
 
 def _table(folder: Path, name: str) -> dict[str, Any]:

@@ -106,12 +106,13 @@ def test_records_without_the_kind_of_expectation_are_grouped_by_its_words() -> N
         ([made.record("b", missed(MAPPED))], [made.record("a", missed(SHOULD))]),
         # What rests on another clause comes after it.
         ([made.record("b", missed("A76-KEY-01"))], [made.record("a", missed("A76-KEY-02"))]),
-        # A clause that fails in all of its scenarios.
+        # A clause that fails in at least half of its scenarios.
         (
             [made.record("b", missed(SIZE))],
             [
                 made.record("a", missed(MAPPED)),
                 made.record("c", Decision(clause=MAPPED, verdict=Verdict.PASS)),
+                made.record("d", Decision(clause=MAPPED, verdict=Verdict.PASS)),
             ],
         ),
         # One configuration.
@@ -121,15 +122,25 @@ def test_records_without_the_kind_of_expectation_are_grouped_by_its_words() -> N
         ),
         # The larger share of what is wrong.
         ([made.record("b", missed(SIZE, 2))], [made.record("a", missed(CONFIG))]),
-        # The clause that fails in more scenarios.
+        # The clause that others build upon: the ring's size before the config that sets it.
         (
-            [made.record("b", missed(SIZE)), made.record("c", missed(SIZE))],
-            [made.record("a", missed(CONFIG))],
+            [made.record("b", missed(SIZE), served=["a ring, and more"])],
+            [made.record("a", missed(CONFIG, 30), served=["a ring"])],
         ),
-        # The earlier clause, however long its scenario is.
+        # A clause that fails alone in a scenario.
         (
-            [made.record("b", missed(CONFIG), served=["a ring, and more"])],
-            [made.record("a", missed(SIZE), served=["a ring"])],
+            [made.record("b", missed(CONFIG))],
+            [made.record("a", missed(SIZE), missed(MAPPED))],
+        ),
+        # A clause that fails in two scenarios: one may be a consequence.
+        (
+            [made.record("b", missed(CONFIG)), made.record("c", missed(CONFIG))],
+            [made.record("a", missed(SIZE))],
+        ),
+        # The earlier clause of a file, however long its scenario is.
+        (
+            [made.record("b", missed(SIZE), served=["a ring, and more"])],
+            [made.record("a", missed(MAPPED), served=["a ring"])],
         ),
         # Of one clause, the scenario with the shorter description.
         (

@@ -230,10 +230,10 @@ def test_the_next_steps_stand_once_behind_all_failures() -> None:
     every = [*failures(made, CATALOGUE, "A=1 ./xdspec run some --seed 7", "")]
     assert [text.startswith("\nTo debug") for text in every] == [False, False, True]
     assert "add --hold" in every[-1]
-    assert every[-1].endswith("./xdspec serve 'ring.a[1]' --with some")
+    assert every[-1].endswith("./xdspec serve b --with some"), "what crashed comes first"
     repeat = "./xdspec run go --source '/my go' --commit HEAD --seed 7"
     assert [*failures(made, CATALOGUE, repeat, "")][-1].endswith(
-        "./xdspec serve 'ring.a[1]' --with go --source '/my go' --commit HEAD"
+        "./xdspec serve b --with go --source '/my go' --commit HEAD"
     )
 
 
@@ -311,7 +311,7 @@ BASELINE = Ignored((KNOWN,), "clients/some/expected.toml")
 
 
 def test_a_failure_of_a_baseline_that_is_not_used_has_its_description() -> None:
-    known, new = texts(run(record("a", fails(MUST)), record("b", died(OTHER))), ignored=BASELINE)
+    new, known = texts(run(record("a", fails(MUST)), record("b", died(OTHER))), ignored=BASELINE)
     lines = known.splitlines()
     at = next(number for number, line in enumerate(lines) if line.startswith("  known     "))
     assert lines[at].endswith(" (clients/some/expected.toml): calls")

@@ -33,7 +33,13 @@ from conformance.reporting.rendering.folder import (
     read_folder,
 )
 from conformance.reporting.rendering.loads import load_picture
-from conformance.reporting.rendering.ring import LARGEST, SLOTS, RingPicture, ring_picture
+from conformance.reporting.rendering.ring import (
+    FEW_ENTRIES,
+    LARGEST,
+    SLOTS,
+    RingPicture,
+    ring_picture,
+)
 from conformance.reporting.rendering.scenario import scene, scene_of
 from conformance.reporting.rendering.served import pushes
 from conformance.reporting.rendering.shares import shares_picture
@@ -82,6 +88,24 @@ def test_calls_that_went_elsewhere_are_told() -> None:
     assert isinstance(found, RingPicture)
     assert [row.call for row in found.wrong] == ["call-38", "call-39"]
     assert found.strangers == ("127.0.0.1:1",)
+
+
+@pytest.mark.parametrize("size", [32, 4096])
+def test_the_entries_of_a_ring_name_the_calls_that_went_elsewhere(size: int) -> None:
+    ring = msgspec.structs.replace(RING, config=RingConfig(minimum=size))
+    picked = ring_picture(ring, calls(*[A] * 40))
+    assert isinstance(picked, RingPicture)
+    good = [row.due for row in picked.calls]
+    found = ring_picture(ring, calls(*good[:-1], B if good[-1] == A else A))
+    assert isinstance(found, RingPicture)
+    assert len(found.entries) == (size if size <= FEW_ENTRIES else 3)
+    (at,) = (entry for entry in found.entries if entry.wrong)
+    assert [call.call for call in at.wrong] == ["call-39"]
+    assert (at.owner, at.key.rpartition("_")[0]) == (good[-1], good[-1])
+    assert at.wrong[0].hash <= at.hash or at.number == 1
+    text = [line for line, _ in terminal.ring_lines(found)]
+    place = next(number for number, line in enumerate(text) if "call-39" in line)
+    assert f"{at.hash:#018x}" in text[place + 1], "the entry is below its call"
 
 
 def test_a_call_that_went_elsewhere_is_told_however_late_it_came() -> None:
