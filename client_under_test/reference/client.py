@@ -116,7 +116,7 @@ class Client:
                 connect_timeout=numbers.get("connect_timeout_ms", CONNECT_TIMEOUT * _MILLIS)
                 / _MILLIS,
                 rng=self._rng,
-                shared_by=rules.shared_by,
+                sharing_key=rules.sharing_key,
             ),
             rules,
         )
@@ -131,7 +131,7 @@ class Client:
         return registry.parse(configs, registered=self._registered, field="loadBalancingConfig")
 
     def _xds_resolve(self, name: str, means: ResolverContext) -> Callable[[Sink], Resolver]:
-        channel_id = means.rules.channel_id(self._rng)
+        channel_id = means.rules.draw_channel_id(self._rng)
 
         def resolve(sink: Sink) -> Resolver:
             try:

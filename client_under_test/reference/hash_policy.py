@@ -92,7 +92,7 @@ def _text(error: Exception) -> str:
 # The list.
 
 
-def policies_of_the_route(
+def hash_policies_of_route(
     policies: Sequence[Sequence[HashPolicy]], matched: int
 ) -> Sequence[HashPolicy]:
     """Take those of the matched route, of the lists of all routes; they may be none.
@@ -121,10 +121,10 @@ def request_hash(
     for policy in policies:  # A42-HASH-02: in the order of the list.
         result = policy_hash(policy, metadata, channel_id=channel_id, rules=rules)
         if result is None:
-            gathered = rules.without_result(gathered)
+            gathered = rules.hash_without_result(gathered)
         else:
-            gathered = result if gathered is None else rules.combine(gathered, result)
-        if rules.ends_the_list(policy, result, gathered):
+            gathered = result if gathered is None else rules.combine_hashes(gathered, result)
+        if rules.ends_hash_policies(policy, result, gathered):
             break
     # A42-HASH-09, A42-HASH-11: random only if no policy gave a result.
     return rules.random_hash(random) if gathered is None else gathered
@@ -143,12 +143,14 @@ def policy_hash(
             return rules.unsupported_hash(policy, metadata)
 
 
-def whichever_is_drawn(policies: Sequence[HashPolicy], _clusters: int) -> Sequence[HashPolicy]:
+def hash_policies_over_clusters(
+    policies: Sequence[HashPolicy], _clusters: int
+) -> Sequence[HashPolicy]:
     """Use the route's hash policies, however many clusters it has (A42-HASH-21)."""
     return policies
 
 
-def rotate_and_xor(gathered: int, result: int) -> int:
+def combine_hashes(gathered: int, result: int) -> int:
     """Combine as Envoy does, so that every policy and its place count.
 
     Clauses: A42-CHAN-05, A42-HASH-03, A42-HASH-04, A42-HASH-05, A42-HASH-06.
@@ -157,7 +159,7 @@ def rotate_and_xor(gathered: int, result: int) -> int:
     return rotated ^ result
 
 
-def leave_it_to_the_others(gathered: int | None) -> int | None:
+def hash_without_result(gathered: int | None) -> int | None:
     """Go on with what others give: a policy without a result leaves no trace (our choice).
 
     Clauses: A42-HASH-07, A42-HASH-08.
@@ -170,7 +172,7 @@ def is_terminal(policy: HashPolicy) -> bool:
     return not isinstance(policy, UnsupportedPolicy) and policy.terminal
 
 
-def ends_once_gathered(policy: HashPolicy, result: int | None, gathered: int | None) -> bool:
+def ends_hash_policies(policy: HashPolicy, result: int | None, gathered: int | None) -> bool:
     """Terminal ends the list as soon as any hash has been made.
 
     Clauses: A42-HASH-05, A42-HASH-13, A42-HASH-14, A42-HASH-15, A42-HASH-16, A42-HASH-17.
@@ -179,7 +181,7 @@ def ends_once_gathered(policy: HashPolicy, result: int | None, gathered: int | N
     return is_terminal(policy) and gathered is not None
 
 
-def ends_with_own_result(policy: HashPolicy, result: int | None, gathered: int | None) -> bool:
+def ends_hash_policies_2021(policy: HashPolicy, result: int | None, gathered: int | None) -> bool:
     """Terminal ends the list if that very policy gave a result.
 
     Clauses: A42-HASH-15, A42-HASH-16 (2021).
@@ -188,7 +190,7 @@ def ends_with_own_result(policy: HashPolicy, result: int | None, gathered: int |
     return is_terminal(policy) and result is not None
 
 
-def random_for_each_request(random: random.Random) -> int:
+def random_hash(random: random.Random) -> int:
     """Draw a random hash for a single request.
 
     Clauses: A42-HASH-09, A42-HASH-10, A42-HASH-12.
@@ -196,7 +198,7 @@ def random_for_each_request(random: random.Random) -> int:
     return random.getrandbits(64)
 
 
-def no_result(_policy: UnsupportedPolicy, _metadata: Metadata) -> int | None:
+def unsupported_hash(_policy: UnsupportedPolicy, _metadata: Metadata) -> int | None:
     """Return no result for an unsupported kind.
 
     Clauses: A42-KIND-01, A42-KIND-02, A42-KIND-03, A42-KIND-04, A42-KIND-05, A42-HASH-17.
@@ -204,7 +206,7 @@ def no_result(_policy: UnsupportedPolicy, _metadata: Metadata) -> int | None:
     return None
 
 
-def same_for_the_channel(channel_id: int) -> int:
+def channel_hash(channel_id: int) -> int:
     """Return the channel's number, which was drawn when the channel was made.
 
     Clauses: A42-CHAN-01, A42-CHAN-04.
@@ -212,7 +214,7 @@ def same_for_the_channel(channel_id: int) -> int:
     return channel_id
 
 
-def kept_for_life(channel_id: int, _random: random.Random) -> int:
+def channel_id_for_new_routes(channel_id: int, _random: random.Random) -> int:
     """Keep the channel's number when routes are updated.
 
     Clauses: A42-CHAN-04.
@@ -238,7 +240,7 @@ def header_hash(policy: HeaderPolicy, metadata: Metadata, rules: HashPolicyRules
     """
     value = rules.header_value(policy.name, metadata)
     if policy.regex is not None and isinstance(value, str):
-        value = rules.rewrite(policy.regex, policy.substitution, value)
+        value = rules.rewrite_header(policy.regex, policy.substitution, value)
     return None if value is None else rules.hash_value(value)
 
 
@@ -257,7 +259,7 @@ def header_value(name: str, metadata: Metadata) -> str | bytes | None:
     return joined_values(name, metadata)
 
 
-def any_header_value(name: str, metadata: Metadata) -> str | bytes | None:
+def header_value_2021(name: str, metadata: Metadata) -> str | bytes | None:
     """Return the value of any header of the request: A42's first wording excludes none.
 
     Clauses: A42-HDR-07, A42-HDR-08 (2021).
@@ -278,7 +280,7 @@ def joined_values(name: str, metadata: Metadata) -> str | bytes | None:
     return b",".join(value.encode() if isinstance(value, str) else value for value in values)
 
 
-def xxh64(value: str | bytes) -> int:
+def hash_value(value: str | bytes) -> int:
     """XXH64 with seed 0, all 64 bits.
 
     Clauses: A42-HASH-04, A42-HDR-02.
@@ -294,7 +296,7 @@ def _compiled(regex: str) -> Any:
     return re2.compile(regex, options)
 
 
-def rewrite_every_match(regex: str, substitution: str, value: str) -> str | None:
+def rewrite_header(regex: str, substitution: str, value: str) -> str | None:
     """Replace every match, as RE2's GlobalReplace does.
 
     The module's own `sub` also replaces empty matches that touch the match before them, which
@@ -347,18 +349,20 @@ def expand(match: Any, substitution: str) -> str:
 class HashPolicyRules:
     """How the hash of a request is made (A42, Hash Policy)."""
 
-    route_policies: Callable[[Sequence[Sequence[HashPolicy]], int], Sequence[HashPolicy]] = (
-        policies_of_the_route
+    hash_policies_of_route: Callable[
+        [Sequence[Sequence[HashPolicy]], int], Sequence[HashPolicy]
+    ] = hash_policies_of_route
+    hash_policies_over_clusters: Callable[[Sequence[HashPolicy], int], Sequence[HashPolicy]] = (
+        hash_policies_over_clusters
     )
-    over_clusters: Callable[[Sequence[HashPolicy], int], Sequence[HashPolicy]] = whichever_is_drawn
-    combine: Callable[[int, int], int] = rotate_and_xor
-    without_result: Callable[[int | None], int | None] = leave_it_to_the_others
-    ends_the_list: Callable[[HashPolicy, int | None, int | None], bool] = ends_once_gathered
+    combine_hashes: Callable[[int, int], int] = combine_hashes
+    hash_without_result: Callable[[int | None], int | None] = hash_without_result
+    ends_hash_policies: Callable[[HashPolicy, int | None, int | None], bool] = ends_hash_policies
     header_value: Callable[[str, Metadata], str | bytes | None] = header_value
-    rewrite: Callable[[str, str, str], str | None] = rewrite_every_match
-    hash_value: Callable[[str | bytes], int] = xxh64
-    channel_id: Callable[[random.Random], int] = draw_channel_id
-    channel_id_for_new_routes: Callable[[int, random.Random], int] = kept_for_life
-    channel_hash: Callable[[int], int] = same_for_the_channel
-    unsupported_hash: Callable[[UnsupportedPolicy, Metadata], int | None] = no_result
-    random_hash: Callable[[random.Random], int] = random_for_each_request
+    rewrite_header: Callable[[str, str, str], str | None] = rewrite_header
+    hash_value: Callable[[str | bytes], int] = hash_value
+    draw_channel_id: Callable[[random.Random], int] = draw_channel_id
+    channel_id_for_new_routes: Callable[[int, random.Random], int] = channel_id_for_new_routes
+    channel_hash: Callable[[int], int] = channel_hash
+    unsupported_hash: Callable[[UnsupportedPolicy, Metadata], int | None] = unsupported_hash
+    random_hash: Callable[[random.Random], int] = random_hash

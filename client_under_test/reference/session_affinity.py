@@ -42,7 +42,7 @@ class Session(msgspec.Struct, frozen=True):
     sent: Host | None
 
 
-def path_matches(path: str, cookie_path: str) -> bool:
+def cookie_path_matches(path: str, cookie_path: str) -> bool:
     """Return whether a request's path matches the cookie's, by section 5.1.4 of RFC 6265.
 
     Clauses: A55-COOKIE-08, A55-COOKIE-09, A55-COOKIE-10.
@@ -71,12 +71,12 @@ def cookies_sent(metadata: Metadata) -> list[tuple[str, str]]:
     return [(name, value) for name, _, value in pairs]
 
 
-def first_cookie(values: Sequence[str]) -> str | None:
+def choose_cookie(values: Sequence[str]) -> str | None:
     """Return the first cookie of the name (A55-COOKIE-05, A55-COOKIE-07)."""
     return values[0] if values else None
 
 
-def read_value(value: str) -> Host | None:
+def cookie_host(value: str) -> Host | None:
     """Return the host of a cookie's value; None if there is no valid one.
 
     Clauses: A55-COOKIE-11, A60-CLUSTER-02 (our choice: plain), A61-SESSION-02.
@@ -100,12 +100,12 @@ def is_address(text: str) -> bool:
     return port.isascii() and port.isdigit() and 0 < int(port) <= _LARGEST_PORT
 
 
-def host_alone(addresses: Sequence[str], _cluster: str) -> str:
+def cookie_content(addresses: Sequence[str], _cluster: str) -> str:
     """A55: the content of a cookie is the address of the host."""
     return ",".join(addresses)
 
 
-def host_and_cluster(addresses: Sequence[str], cluster: str) -> str:
+def cookie_content_a60(addresses: Sequence[str], cluster: str) -> str:
     """A60: the name of the cluster follows the host, behind a semicolon.
 
     Clauses: A60-CLUSTER-01, A60-CLUSTER-02 (our choice: plain).
@@ -113,7 +113,7 @@ def host_and_cluster(addresses: Sequence[str], cluster: str) -> str:
     return f"{','.join(addresses)};{cluster}"
 
 
-def must_be_set(sent: Host | None, used: Host) -> bool:
+def cookie_must_be_set(sent: Host | None, used: Host) -> bool:
     """Set a cookie unless the request's names what served it.
 
     Clauses: A55-COOKIE-01, A55-COOKIE-12, A55-COOKIE-13, A60-CLUSTER-04.
@@ -121,7 +121,7 @@ def must_be_set(sent: Host | None, used: Host) -> bool:
     return sent != used
 
 
-def with_attributes(cookie: SessionCookie, value: str) -> str:
+def set_cookie(cookie: SessionCookie, value: str) -> str:
     """Return the value of a set-cookie header.
 
     Clauses: A55-COOKIE-02, A55-COOKIE-03, A55-COOKIE-04.
@@ -134,12 +134,12 @@ def with_attributes(cookie: SessionCookie, value: str) -> str:
     return "; ".join(parts)
 
 
-def cluster_as_drawn(_sent: Host | None, _clusters: Sequence[str], drawn: str) -> str:
+def session_cluster(_sent: Host | None, _clusters: Sequence[str], drawn: str) -> str:
     """A55: cookies do not change the cluster."""
     return drawn
 
 
-def cluster_of_the_cookie(sent: Host | None, clusters: Sequence[str], drawn: str) -> str:
+def session_cluster_a60(sent: Host | None, clusters: Sequence[str], drawn: str) -> str:
     """A60: use the cookie's cluster if it is in the route, or else the one that was drawn.
 
     Clauses: A60-CLUSTER-03, A60-CLUSTER-05, A60-CLUSTER-06.
@@ -151,7 +151,7 @@ Override = SessionCookie | None
 """The cookie that a StatefulSessionPerRoute configures; None: it disables the filter."""
 
 
-def most_specific(
+def session_override(
     overrides: Sequence[Mapping[str, Override]], name: str, top: Override
 ) -> Override:
     """Return the config of a filter: of the cluster, else of the route, of the host, of the filter.
@@ -165,24 +165,24 @@ def most_specific(
 class SessionRules:
     """How cookies of sessions are read and set."""
 
-    cookie_path_matches: Callable[[str, str], bool] = path_matches
+    cookie_path_matches: Callable[[str, str], bool] = cookie_path_matches
     """Takes the path of a request, and the path of the cookie, which may be empty."""
     cookies_sent: Callable[[Metadata], list[tuple[str, str]]] = cookies_sent
-    which_cookie: Callable[[Sequence[str]], str | None] = first_cookie
+    choose_cookie: Callable[[Sequence[str]], str | None] = choose_cookie
     """Takes the values of all cookies of the name."""
-    cookie_host: Callable[[str], Host | None] = read_value
-    bad_cookie_counts_as_none: bool = True
+    cookie_host: Callable[[str], Host | None] = cookie_host
+    ignores_invalid_cookie: bool = True
     """A55-COOKIE-11: the response to a request with a malformed cookie gets a cookie."""
-    cookie_content: Callable[[Sequence[str], str], str] = host_alone
+    cookie_content: Callable[[Sequence[str], str], str] = cookie_content
     """Takes the addresses of an endpoint, the used one first, and the name of its cluster."""
-    cookie_must_be_set: Callable[[Host | None, Host], bool] = must_be_set
+    cookie_must_be_set: Callable[[Host | None, Host], bool] = cookie_must_be_set
     """Takes the host of the request's cookie, and what served the request."""
-    set_cookie: Callable[[SessionCookie, str], str] = with_attributes
+    set_cookie: Callable[[SessionCookie, str], str] = set_cookie
     """Takes the value in base64."""
-    session_cluster: Callable[[Host | None, Sequence[str], str], str] = cluster_as_drawn
+    session_cluster: Callable[[Host | None, Sequence[str], str], str] = session_cluster
     """Takes the host of the request's cookie, the clusters of the route, and the drawn one."""
     session_override: Callable[[Sequence[Mapping[str, Override]], str, Override], Override] = (
-        most_specific
+        session_override
     )
     """Takes the overrides by filter, the most specific first; the filter's name, and its config."""
 
@@ -194,9 +194,9 @@ def session_of(
     if cookie is None or not rules.cookie_path_matches(path, cookie.path):
         return None
     values = [value for name, value in rules.cookies_sent(metadata) if name == cookie.name]
-    value = rules.which_cookie(values)
+    value = rules.choose_cookie(values)
     sent = None if value is None else rules.cookie_host(value)
-    if value is not None and sent is None and not rules.bad_cookie_counts_as_none:
+    if value is not None and sent is None and not rules.ignores_invalid_cookie:
         return None
     return Session(cookie, sent)
 

@@ -76,7 +76,7 @@ def test_nothing_is_sent_before_the_stream_is_up() -> None:
 
 
 def test_time_runs_from_the_request_on() -> None:
-    ads, hasty = Ads(XdsRules()), Ads(XdsRules(time_runs=lambda _: True))
+    ads, hasty = Ads(XdsRules()), Ads(XdsRules(resource_timer_runs=lambda _: True))
     for client in (ads, hasty):
         client.subscribe(Kind.CLUSTER, "a")
     timer = StartTimer(Kind.CLUSTER, "a")
@@ -291,7 +291,7 @@ def test_unsubscribing_forgets() -> None:
 
 
 def test_a_bad_resource_is_not_kept_from_use_if_the_rule_says_so() -> None:
-    ads = Ads(XdsRules(refusal_counts=lambda _noun, _features: True))
+    ads = Ads(XdsRules(rejection_removes=lambda _noun, _features: True))
     ads.subscribe(Kind.CLUSTER, "a")
     ads.stream_started()
     respond(ads, "1", good("a"))
@@ -354,8 +354,8 @@ def test_data_errors_by_server_feature(
 def test_a88_the_timer_may_be_transient() -> None:
     feature = frozenset({"resource_timer_is_transient_error"})
     rules = behavior.of_edition("seed+A88-XDS").xds
-    assert rules.time_to_come(frozenset()) == (15.0, True)
-    assert rules.time_to_come(feature) == (30.0, False)
+    assert rules.resource_timeout(frozenset()) == (15.0, True)
+    assert rules.resource_timeout(feature) == (30.0, False)
     ads = Ads(replace(rules, server_features=feature))
     ads.subscribe(Kind.CLUSTER, "a")
     ads.stream_started()

@@ -10,9 +10,9 @@ from xds.data.orca.v3.orca_load_report_pb2 import OrcaLoadReport
 from client_under_test.reference.policies.rules.backend_metrics import (
     Metric,
     MetricSum,
-    added,
-    all_named,
-    those_listed,
+    add_metrics,
+    metrics_by_list_a85,
+    reported_metrics_a64,
 )
 from client_under_test.reference.transport.backend_metrics import of_trailers
 from client_under_test.reference.values import BackendMetrics
@@ -22,7 +22,7 @@ TRAILER = b"endpoint-load-metrics-bin"
 
 
 def test_all_that_have_names() -> None:
-    assert all_named(TOLD, ("cpu_utilization",)) == {Metric("x"): 2.0, Metric("y"): 0.0}
+    assert reported_metrics_a64(TOLD, ("cpu_utilization",)) == {Metric("x"): 2.0, Metric("y"): 0.0}
 
 
 @pytest.mark.parametrize(
@@ -39,12 +39,12 @@ def test_all_that_have_names() -> None:
     ],
 )
 def test_what_is_listed(listed: tuple[str, ...], told: dict[Metric, float]) -> None:
-    assert those_listed(TOLD, listed) == told
+    assert metrics_by_list_a85(TOLD, listed) == told
 
 
 def test_requests_and_values_add_up() -> None:
-    once = added({}, {Metric("x"): 2.0})
-    twice = added(once, {Metric("x"): 1.0, Metric("y"): 0.0})
+    once = add_metrics({}, {Metric("x"): 2.0})
+    twice = add_metrics(once, {Metric("x"): 1.0, Metric("y"): 0.0})
     assert twice == {Metric("x"): MetricSum(2, 3.0), Metric("y"): MetricSum(1, 0.0)}
 
 

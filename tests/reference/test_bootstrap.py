@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from client_under_test.reference.xds.bootstrap import BadBootstrap, from_environment, parse
-from client_under_test.reference.xds.data_rules import those_with_a_name
+from client_under_test.reference.xds.data_rules import read_server_features
 from client_under_test.reference.xds.messages import BadNode, node
 
 INSECURE = {"server_uri": "127.0.0.1:1", "channel_creds": [{"type": "insecure"}]}
@@ -31,7 +31,7 @@ def test_from_text_and_from_file(tmp_path: Path) -> None:
     server = dict(INSECURE, server_features=features)
     found = parse(text(server).encode())
     assert found.server_features == (*features,)
-    assert those_with_a_name(found.server_features) == {"xds_v3", "fail_on_data_errors"}
+    assert read_server_features(found.server_features) == {"xds_v3", "fail_on_data_errors"}
     providers = {"one": {"plugin_name": "file_watcher"}, "two": {}}
     assert parse(
         text(INSECURE, certificate_providers=providers).encode()

@@ -15,12 +15,14 @@ from client_under_test.manifests.clients import find
 from client_under_test.reference.editions.editions import (
     AMENDMENTS,
     MODERN,
+    OTHERS,
     SEED,
     SEED_2021,
     NoSuchEdition,
     Rules,
     edition,
 )
+from client_under_test.reference.xds.rules import XdsRules
 from conformance.spec import catalogue
 
 MANIFEST = Path(adapters.__file__).parent / "reference" / "client.toml"
@@ -32,9 +34,32 @@ def differences(rules: Rules, other: Rules) -> set[str]:
     return {name for name in names if getattr(rules, name) is not getattr(other, name)}
 
 
+RULES = [
+    Rules(),
+    XdsRules(registered_policies={}),
+    *(edition(f"seed+{name}").rules for name in {**AMENDMENTS, **OTHERS}),
+]
+
+
+def test_a_rule_has_the_name_of_its_function() -> None:
+    """`rules.find_entry` is `find_entry`; an edition's own is `find_entry_a61` or similar."""
+    names = {
+        (field.name, function.__name__)
+        for rules in RULES
+        for field in fields(rules)
+        if callable(function := getattr(rules, field.name))
+    }
+    wrong = {
+        f"{name} is {function}"
+        for name, function in names
+        if not re.fullmatch(rf"{name}(_a\d+)?(_\d{{4}})?", function)
+    }
+    assert not wrong
+
+
 def test_seed_is_the_defaults() -> None:
     assert SEED.rules == Rules()
-    assert differences(SEED.rules, SEED_2021.rules) == {"ends_the_list", "header_value"}
+    assert differences(SEED.rules, SEED_2021.rules) == {"ends_hash_policies", "header_value"}
 
 
 @pytest.mark.parametrize("name", AMENDMENTS)

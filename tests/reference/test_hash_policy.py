@@ -86,7 +86,7 @@ def test_2021_knows_no_exceptions() -> None:
 def test_channel_id() -> None:
     assert hashed([ChannelIdPolicy()], ()) == CHANNEL
     assert hashed([header("k"), ChannelIdPolicy()], (("k", "v"),)) == envoy(xxh64("v"), CHANNEL)
-    drawn = {SEED.rules.channel_id(random.Random(seed)) for seed in range(100)}
+    drawn = {SEED.rules.draw_channel_id(random.Random(seed)) for seed in range(100)}
     assert len(drawn) == 100
     assert max(drawn) > 2**63
 
@@ -138,7 +138,7 @@ def test_terminal(listed: str, sent: str, current: str, first_wording: str) -> N
     ],
 )
 def test_rewrite(regex: str, substitution: str, value: str, rewritten: str) -> None:
-    assert hash_policy.rewrite_every_match(regex, substitution, value) == rewritten
+    assert hash_policy.rewrite_header(regex, substitution, value) == rewritten
     policy = HeaderPolicy(name="k", regex=regex, substitution=substitution)
     assert hashed([policy], (("k", value),)) == xxh64(rewritten)
 
@@ -178,6 +178,6 @@ def test_bad_regex() -> None:
 
 
 def test_a_rule_can_be_broken_alone() -> None:
-    forgetful = replace(SEED.rules, combine=lambda _gathered, result: result)
+    forgetful = replace(SEED.rules, combine_hashes=lambda _gathered, result: result)
     policies: list[HashPolicy] = [header("a"), header("b")]
     assert hashed(policies, (("a", "1"), ("b", "2")), forgetful) == xxh64("2")

@@ -99,11 +99,11 @@ def test_by_the_rules_of_another_client() -> None:
     """What mutants replace: who is asked for, what is told and kept, and for how long."""
     counted = Counted()
     rules = LoadStreamRules(
-        asked_for=lambda known, _names, _all: known,
-        is_told=lambda locality: bool(locality.issued),
-        told_time=lambda _since, asked, begun: asked + begun,
-        time_to_report=lambda interval: interval / 2,
-        load_outlives_a_stream=False,
+        clusters_to_report=lambda known, _names, _all: known,
+        reports_locality=lambda locality: bool(locality.issued),
+        reported_interval=lambda _since, asked, begun: asked + begun,
+        load_interval=lambda interval: interval / 2,
+        load_outlives_stream=False,
     )
     lrs = Lrs(counted, 100.0, rules)
     lrs.response(("b",), wants_all=False, interval=4.0)

@@ -268,7 +268,7 @@ def test_what_is_wrong_can_be_overlooked_and_found() -> None:
         ]
         return [*kept, ("name", "is bad")] if message.name == "bad" else kept
 
-    rules = XdsRules(wrong_with_cluster=overlooks)
+    rules = XdsRules(cluster_errors=overlooks)
     empty = aggregate(lambda c: c.typed_config.Pack(aggregate_pb2.ClusterConfig()))
     found = read(Kind.CLUSTER, empty, rules)
     assert isinstance(found, Good)

@@ -22,7 +22,7 @@ from client_under_test.reference.policies.configs import (
     WrrLocalityConfig,
 )
 from client_under_test.reference.policies.interface import PolicyConfig
-from client_under_test.reference.xds.policy_list_rules import asked_by_a62
+from client_under_test.reference.xds.policy_list_rules import supports_policy_a62
 from client_under_test.reference.xds.resources.kinds import Kind
 from client_under_test.reference.xds.resources.reading import Good
 from client_under_test.reference.xds.rules import XdsRules
@@ -97,7 +97,7 @@ def test_load_balancing_policy(configs: list[Any], expected: PolicyConfig) -> No
 def test_pick_first_is_of_a62() -> None:
     cluster = with_policy(pick_first_pb2.PickFirst(shuffle_address_list=True))
     refused(Kind.CLUSTER, cluster, "c", "has no policy that is supported")
-    found = read(Kind.CLUSTER, cluster, XdsRules(supports=asked_by_a62))
+    found = read(Kind.CLUSTER, cluster, XdsRules(supports_policy=supports_policy_a62))
     assert isinstance(found, Good)
     assert isinstance(found.value, Leaf)
     assert found.value.policy == PickFirstConfig(shuffle=True)

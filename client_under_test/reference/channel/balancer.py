@@ -43,7 +43,7 @@ class ChannelContext:
     backoff_delay: BackoffDelay
     connect_timeout: float
     rng: random.Random
-    shared_by: Callable[[Subchannel], object]
+    sharing_key: Callable[[Subchannel], object]
     """Those that this gives the same for have one connection."""
 
 
@@ -147,7 +147,7 @@ class Balancer:
                 self._on_reresolution()
 
     def _create(self, subchannel: Subchannel) -> None:
-        sharing = self._sharing.setdefault(self._surroundings.shared_by(subchannel), [])
+        sharing = self._sharing.setdefault(self._surroundings.sharing_key(subchannel), [])
         live = self._subchannels[sharing[0]] if sharing else self._make(subchannel.address, sharing)
         sharing.append(subchannel)
         self._subchannels[subchannel] = live
@@ -156,7 +156,7 @@ class Balancer:
 
     def _drop(self, subchannel: Subchannel) -> None:
         live = self._subchannels.pop(subchannel)
-        key = self._surroundings.shared_by(subchannel)
+        key = self._surroundings.sharing_key(subchannel)
         self._sharing[key].remove(subchannel)
         if not self._sharing[key]:
             del self._sharing[key]

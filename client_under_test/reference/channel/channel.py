@@ -112,7 +112,7 @@ class Call:
         """Be picked, and sent or failed; true if the call goes on waiting for a picker."""
         result = picker.pick(args)
         if self.spec.wait_for_ready:
-            result = self._channel.rules.wait_for_ready(result)
+            result = self._channel.rules.queue_wait_for_ready(result)
         match result:
             case Complete():
                 waits = not self._send(result)

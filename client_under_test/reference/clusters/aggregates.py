@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import msgspec
 
 from client_under_test.reference.clusters.discovery import Aggregate, DiscoveryRules, Leaf
-from client_under_test.reference.clusters.weights import Weights, products
+from client_under_test.reference.clusters.weights import Weights, endpoint_weights
 from client_under_test.reference.policies.configs import (
     ClusterImplConfig,
     ClusterResolverConfig,
@@ -46,7 +46,7 @@ class LeafEndpoints(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
-def nothing_found(note: str) -> LeafEndpoints:
+def endpoints_without_data(note: str) -> LeafEndpoints:
     """A37: without data, and none before, a leaf counts as one priority without endpoints.
 
     Clauses: A37-TROUBLE-20, A37-TROUBLE-25, A37-DNS-07, A37-DNS-08, A37-DNS-26, A37-DNS-27,
@@ -62,7 +62,7 @@ def found_by_dns(addresses: Sequence[str], rules: ClusterRules) -> LeafEndpoints
     return LeafEndpoints(priorities=((only,),))
 
 
-def without_a_name() -> Locality:
+def dns_locality() -> Locality:
     """A37: the fields of the locality are empty.
 
     Clauses: A37-DNS-03.
@@ -70,27 +70,27 @@ def without_a_name() -> Locality:
     return Locality()
 
 
-def an_endpoint_for_each_address(addresses: tuple[str, ...]) -> tuple[Endpoint, ...]:
+def dns_endpoints(addresses: tuple[str, ...]) -> tuple[Endpoint, ...]:
     """A37: what DNS gives are single addresses."""
     return tuple(Endpoint(addresses=(address,)) for address in addresses)
 
 
-def one_endpoint(addresses: tuple[str, ...]) -> tuple[Endpoint, ...]:
+def dns_endpoints_a61(addresses: tuple[str, ...]) -> tuple[Endpoint, ...]:
     """A61-DNS-01, A37-DNS-04: all that DNS gives is one endpoint."""
     return (Endpoint(addresses=addresses),) if addresses else ()
 
 
-def always_pick_first(_policy: PolicyConfig) -> PolicyConfig:
+def dns_policy(_policy: PolicyConfig) -> PolicyConfig:
     """A37-DNS-04: a LOGICAL_DNS cluster is balanced by pick_first, whatever its policy."""
     return PickFirstConfig()
 
 
-def own_policy(policy: PolicyConfig) -> PolicyConfig:
+def dns_policy_a61(policy: PolicyConfig) -> PolicyConfig:
     """A61-DNS-01: a LOGICAL_DNS cluster is balanced by the policy that holds for any other."""
     return policy
 
 
-def unless_by_dns(leaf: Leaf) -> bool:
+def ignores_reresolution(leaf: Leaf) -> bool:
     """A37: that connections of an EDS leaf fail is no reason to resolve the names of others.
 
     Clauses: A37-DNS-11.
@@ -98,12 +98,12 @@ def unless_by_dns(leaf: Leaf) -> bool:
     return not leaf.dns_name
 
 
-def only_the_first(addresses: tuple[str, ...]) -> tuple[str, ...]:
+def used_addresses(addresses: tuple[str, ...]) -> tuple[str, ...]:
     """A42: an endpoint has one address."""
     return addresses[:1]
 
 
-def every_address(addresses: tuple[str, ...]) -> tuple[str, ...]:
+def used_addresses_a61(addresses: tuple[str, ...]) -> tuple[str, ...]:
     """A61: an endpoint has one or more addresses.
 
     Clauses: A61-GUARD-01, A61-RING-03, A61-SUB-01.
@@ -155,7 +155,7 @@ class PriorityNames:
         return f"{cluster}#{self._made}"
 
 
-def shares_a_locality(before: frozenset[Locality], now: frozenset[Locality]) -> bool:
+def keeps_priority_name(before: frozenset[Locality], now: frozenset[Locality]) -> bool:
     """A37: names of priorities are preserved across updates, with the localities below them.
 
     Clauses: A37-FAILOVER-11, A42-SUB-14, A27-PRIO-11 (our choice: the first name that shares
@@ -186,12 +186,12 @@ def make_update(
     if not leaves:
         failure = Status.unavailable(f"cluster {root} has no leaf clusters")
         return Update(config=FailingConfig(status=failure))
-    update = rules.tree(aggregate, leaves, names, rules)
-    config = rules.enclosed([leaf for leaf, _ in leaves], update.config)
+    update = rules.policy_tree(aggregate, leaves, names, rules)
+    config = rules.enclosing_policy([leaf for leaf, _ in leaves], update.config)
     return msgspec.structs.replace(update, config=config)
 
 
-def one_list_of_priorities(
+def policy_tree(
     aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: ClusterRules
 ) -> Update:
     """A37: the priorities of all leaves in one list, a cluster_impl for each.
@@ -213,7 +213,7 @@ def one_list_of_priorities(
     return Update(config=config, endpoints=tuple(endpoints), note=_note(leaves))
 
 
-def a_policy_for_each_leaf(
+def policy_tree_a75(
     aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: ClusterRules
 ) -> Update:
     """A75: an aggregate is a priority policy over its leaves, each with priorities of its own.
@@ -244,12 +244,12 @@ def a_policy_for_each_leaf(
     return Update(config=top, endpoints=tuple(endpoints), note=_note(leaves))
 
 
-def policy_of_the_aggregate(aggregate: Aggregate | None, leaf: Leaf) -> PolicyConfig:
+def policy_of_leaf(aggregate: Aggregate | None, leaf: Leaf) -> PolicyConfig:
     """A42-CDS-25, A52-CHANGE-03: the policy of the aggregate holds for all of its leaves."""
     return leaf.policy if aggregate is None else aggregate.policy
 
 
-def policy_of_the_leaf(_aggregate: Aggregate | None, leaf: Leaf) -> PolicyConfig:
+def policy_of_leaf_a75(_aggregate: Aggregate | None, leaf: Leaf) -> PolicyConfig:
     """A42-CDS-25, A52-CHANGE-03 (A75): each leaf has its own policy.
 
     Clauses: A37-FAILOVER-10, A42-LOC-01, A42-LOC-06, A75-LEAF-01, A75-LEAF-04 (our choice).
@@ -258,7 +258,7 @@ def policy_of_the_leaf(_aggregate: Aggregate | None, leaf: Leaf) -> PolicyConfig
 
 
 def _policy(aggregate: Aggregate | None, leaf: Leaf, rules: ClusterRules) -> PolicyConfig:
-    policy = rules.policy_source(aggregate, leaf)
+    policy = rules.policy_of_leaf(aggregate, leaf)
     return rules.dns_policy(policy) if leaf.dns_name else policy
 
 
@@ -268,17 +268,17 @@ def _named_priorities(
     localities = [
         frozenset(locality.locality for locality in priority) for priority in found.priorities
     ]
-    assigned = names.assign(leaf.name, localities, rules.goes_on)
+    assigned = names.assign(leaf.name, localities, rules.keeps_priority_name)
     return list(zip(assigned, found.priorities, strict=True))
 
 
-def with_its_list_of_leaves(leaves: Sequence[Leaf], config: PolicyConfig) -> PolicyConfig:
+def enclosing_policy(leaves: Sequence[Leaf], config: PolicyConfig) -> PolicyConfig:
     """A37: xds_cluster_resolver, which is switched gracefully when its list of leaves changes."""
     mechanisms = tuple(Mechanism(leaf.name, leaf.service_name, leaf.dns_name) for leaf in leaves)
     return ClusterResolverConfig(mechanisms=mechanisms, child=config)
 
 
-def without_its_list_of_leaves(_leaves: Sequence[Leaf], config: PolicyConfig) -> PolicyConfig:
+def enclosing_policy_a74(_leaves: Sequence[Leaf], config: PolicyConfig) -> PolicyConfig:
     """A74: there is no xds_cluster_resolver; what is below takes other leaves as it is."""
     return config
 
@@ -303,7 +303,7 @@ def cluster_impl(
     )
 
 
-def cluster_impl_with_override_host(
+def cluster_impl_a55(
     aggregate: Aggregate | None, leaf: Leaf, found: LeafEndpoints, child: PolicyConfig
 ) -> ClusterImplConfig:
     """A55: xds_override_host is the child of xds_cluster_impl.
@@ -361,20 +361,22 @@ class ClusterRules(DiscoveryRules):
 
     policy_of_aggregate_counts: bool = True
     """Set if the policy of an aggregate must be supported (A52-CHANGE-05); A75 ignores it."""
-    policy_source: Callable[[Aggregate | None, Leaf], PolicyConfig] = policy_of_the_aggregate
-    tree: MakeTree = one_list_of_priorities
-    enclosed: Callable[[Sequence[Leaf], PolicyConfig], PolicyConfig] = with_its_list_of_leaves
+    policy_of_leaf: Callable[[Aggregate | None, Leaf], PolicyConfig] = policy_of_leaf
+    policy_tree: MakeTree = policy_tree
+    enclosing_policy: Callable[[Sequence[Leaf], PolicyConfig], PolicyConfig] = enclosing_policy
     cluster_impl: Callable[
         [Aggregate | None, Leaf, LeafEndpoints, PolicyConfig], ClusterImplConfig
     ] = cluster_impl
-    goes_on: Callable[[frozenset[Locality], frozenset[Locality]], bool] = shares_a_locality
+    keeps_priority_name: Callable[[frozenset[Locality], frozenset[Locality]], bool] = (
+        keeps_priority_name
+    )
     """Returns whether a priority of these localities keeps the name of one of those before."""
-    nothing_found: Callable[[str], LeafEndpoints | None] = nothing_found
+    endpoints_without_data: Callable[[str], LeafEndpoints | None] = endpoints_without_data
     """Takes the reason why a leaf has no endpoint data; None: the channel waits for the data."""
-    dns_endpoints: Callable[[tuple[str, ...]], tuple[Endpoint, ...]] = an_endpoint_for_each_address
-    dns_policy: Callable[[PolicyConfig], PolicyConfig] = always_pick_first
-    dns_locality: Callable[[], Locality] = without_a_name
-    ignores_reresolution: Callable[[Leaf], bool] = unless_by_dns
-    used_addresses: Callable[[tuple[str, ...]], tuple[str, ...]] = only_the_first
+    dns_endpoints: Callable[[tuple[str, ...]], tuple[Endpoint, ...]] = dns_endpoints
+    dns_policy: Callable[[PolicyConfig], PolicyConfig] = dns_policy
+    dns_locality: Callable[[], Locality] = dns_locality
+    ignores_reresolution: Callable[[Leaf], bool] = ignores_reresolution
+    used_addresses: Callable[[tuple[str, ...]], tuple[str, ...]] = used_addresses
     locality_is_used: Callable[[LocalityEndpoints], bool] = locality_is_used
-    endpoint_weights: Callable[[Sequence[Weights]], tuple[tuple[int, ...], ...]] = products
+    endpoint_weights: Callable[[Sequence[Weights]], tuple[tuple[int, ...], ...]] = endpoint_weights

@@ -106,7 +106,7 @@ def discover(
         return Discovery(names=names, waiting=waiting)
     ordered = rules.leaf_order(root, names, known)
     found = [node for name in ordered if not isinstance(node := known[name], Aggregate)]
-    leaves = rules.leaves(root, found, in_force)
+    leaves = rules.usable_leaves(root, found, in_force)
     if leaves is None:
         return Discovery(names=names, stays=True)
     if isinstance(leaves, Status):
@@ -128,7 +128,7 @@ def _meet(
     rules: DiscoveryRules,
 ) -> bool:
     """Note the names in order, each with its deepest level; tell whether the limit is exceeded."""
-    if rules.leads_round(name, way):
+    if rules.is_cycle(name, way):
         return False
     if rules.is_too_deep(len(way) + 1):
         return True
@@ -145,7 +145,7 @@ def _meet(
 # The rules.
 
 
-def is_above_itself(name: str, way: Sequence[str]) -> bool:
+def is_cycle(name: str, way: Sequence[str]) -> bool:
     """Return whether a cluster is its own ancestor: then it adds nothing there.
 
     Our choice: A37 does not speak of circles (A37-TREE-22). No other cluster is left out
@@ -167,7 +167,7 @@ def is_too_deep(names: int) -> bool:
     return names > DEPTH_LIMIT
 
 
-def as_met(_root: str, met: Sequence[str], _known: Mapping[str, Cluster]) -> Sequence[str]:
+def leaf_order(_root: str, met: Sequence[str], _known: Mapping[str, Cluster]) -> Sequence[str]:
     """A37: depth first, in the order of the lists; who appears again counts where it was first.
 
     Clauses: A37-TREE-01, A37-TREE-02, A37-TREE-04, A37-TREE-05, A37-TREE-06, A37-TREE-16,
@@ -176,7 +176,7 @@ def as_met(_root: str, met: Sequence[str], _known: Mapping[str, Cluster]) -> Seq
     return met
 
 
-def all_or_nothing(
+def usable_leaves(
     root: str,
     found: Sequence[Leaf | Missing],
     in_force: bool,  # noqa: FBT001 - a state
@@ -198,7 +198,7 @@ def all_or_nothing(
     return _some(root, [leaf for leaf in found if isinstance(leaf, Leaf)])
 
 
-def those_that_exist(
+def usable_leaves_a74(
     root: str,
     found: Sequence[Leaf | Missing],
     _in_force: bool,  # noqa: FBT001 - a state
@@ -224,7 +224,7 @@ def _some(root: str, leaves: Sequence[Leaf]) -> tuple[Leaf, ...] | Status:
     return tuple(leaves) or Status.unavailable(f"cluster {root} has no leaf clusters")
 
 
-def if_the_leaf_says_so(_aggregate: Aggregate | None, leaf: Leaf) -> bool:
+def reports_load(_aggregate: Aggregate | None, leaf: Leaf) -> bool:
     """Report the load of a leaf whose own Cluster has an lrs_server.
 
     Our choice: A37 has that field in the list of leaves, and says elsewhere that it is not used.
@@ -236,12 +236,12 @@ def if_the_leaf_says_so(_aggregate: Aggregate | None, leaf: Leaf) -> bool:
 class DiscoveryRules:
     """Which clusters a cluster is made of."""
 
-    leads_round: Callable[[str, Sequence[str]], bool] = is_above_itself
+    is_cycle: Callable[[str, Sequence[str]], bool] = is_cycle
     is_too_deep: Callable[[int], bool] = is_too_deep
-    leaf_order: Callable[[str, Sequence[str], Mapping[str, Cluster]], Sequence[str]] = as_met
+    leaf_order: Callable[[str, Sequence[str], Mapping[str, Cluster]], Sequence[str]] = leaf_order
     """Takes the root, all names in the order of traversal, and the known clusters by name. Returns
     the names in the order of priority of the leaves."""
-    leaves: Callable[[str, Sequence[Leaf | Missing], bool], tuple[Leaf, ...] | Status | None] = (
-        all_or_nothing
-    )
-    reports_load: Callable[[Aggregate | None, Leaf], bool] = if_the_leaf_says_so
+    usable_leaves: Callable[
+        [str, Sequence[Leaf | Missing], bool], tuple[Leaf, ...] | Status | None
+    ] = usable_leaves
+    reports_load: Callable[[Aggregate | None, Leaf], bool] = reports_load

@@ -17,7 +17,7 @@ class Weights(msgspec.Struct, frozen=True):
     endpoints: tuple[int, ...]
 
 
-def products(localities: Sequence[Weights]) -> tuple[tuple[int, ...], ...]:
+def endpoint_weights(localities: Sequence[Weights]) -> tuple[tuple[int, ...], ...]:
     """Multiply each endpoint's weight by the weight of its locality, without a limit.
 
     Clauses: A42-LOC-07, A42-LOC-12.
@@ -28,7 +28,7 @@ def products(localities: Sequence[Weights]) -> tuple[tuple[int, ...], ...]:
     )
 
 
-def shares(localities: Sequence[Weights]) -> tuple[tuple[int, ...], ...]:
+def endpoint_weights_a113(localities: Sequence[Weights]) -> tuple[tuple[int, ...], ...]:
     """Share in its locality times the locality's share.
 
     In UQ1.31, rounded down at each step; a share that comes to nothing is the smallest one.

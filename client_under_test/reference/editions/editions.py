@@ -59,14 +59,14 @@ def with_a42_2021(rules: Rules) -> Rules:
     """Apply A42's first wording: `terminal` tests the policy's own result; any header is hashed."""
     return replace(
         rules,
-        ends_the_list=hash_policy.ends_with_own_result,
-        header_value=hash_policy.any_header_value,
+        ends_hash_policies=hash_policy.ends_hash_policies_2021,
+        header_value=hash_policy.header_value_2021,
     )
 
 
 def with_a48(rules: Rules) -> Rules:
     """Let a Cluster request least_request, by its old field or its new field."""
-    return replace(rules, supports=policy_list_rules.asked_by_a48)
+    return replace(rules, supports_policy=policy_list_rules.supports_policy_a48)
 
 
 def with_a55(rules: Rules) -> Rules:
@@ -74,8 +74,8 @@ def with_a55(rules: Rules) -> Rules:
     return replace(
         rules,
         has_session_affinity=True,
-        endpoint_is_used=session_rules.usable_or_draining,
-        cluster_impl=aggregates.cluster_impl_with_override_host,
+        endpoint_is_used=session_rules.endpoint_is_used_a55,
+        cluster_impl=aggregates.cluster_impl_a55,
     )
 
 
@@ -83,53 +83,53 @@ def with_a60(rules: Rules) -> Rules:
     """Add the name of the cluster to the cookie of a session."""
     return replace(
         rules,
-        cookie_content=session_affinity.host_and_cluster,
-        session_cluster=session_affinity.cluster_of_the_cookie,
+        cookie_content=session_affinity.cookie_content_a60,
+        session_cluster=session_affinity.session_cluster_a60,
     )
 
 
 def with_a61_session(rules: Rules) -> Rules:
     """List all addresses of an endpoint in the cookie of a session."""
-    return replace(rules, cookie_addresses=override_host.used_first)
+    return replace(rules, cookie_addresses=override_host.cookie_addresses_a61)
 
 
 def with_a75_session(rules: Rules) -> Rules:
     """Connect the host of a cookie in any priority, and keep its connection."""
     return replace(
         rules,
-        choose_host=override_host.choose_any_host,
-        keeps_connection=override_host.kept_for_sessions,
+        choose_host=override_host.choose_host_a75,
+        keeps_connection=override_host.keeps_connection_a75,
     )
 
 
 def with_a58(rules: Rules) -> Rules:
     """Let a Cluster request weighted_round_robin, by the load that backends report with calls."""
-    return replace(rules, supports=policy_list_rules.asked_by_a58)
+    return replace(rules, supports_policy=policy_list_rules.supports_policy_a58)
 
 
 def with_a53(rules: Rules) -> Rules:
     """Keep deleted resources, if a server feature says so."""
-    return replace(rules, deletion_counts=data_rules.deletion_counts_unless_ignored)
+    return replace(rules, deletion_removes=data_rules.deletion_removes_a53)
 
 
 def with_a88(rules: Rules) -> Rules:
     """Keep deleted or rejected resources, unless a server feature differs; use a longer timer."""
     return replace(
         rules,
-        deletion_counts=data_rules.deletion_counts_as_a_data_error,
-        refusal_counts=data_rules.refusal_counts_as_a_data_error,
-        time_to_come=data_rules.time_to_come_by_feature,
+        deletion_removes=data_rules.deletion_removes_a88,
+        rejection_removes=data_rules.rejection_removes_a88,
+        resource_timeout=data_rules.resource_timeout_a88,
     )
 
 
 def with_a56(rules: Rules) -> Rules:
     """When all priorities are given up, the first that is CONNECTING is used."""
-    return replace(rules, choose_priority=failover.choose_by_a56)
+    return replace(rules, choose_priority=failover.choose_priority_a56)
 
 
 def with_a56_2022(rules: Rules) -> Rules:
     """When all priorities are given up, the last is used: A56 before August 2025."""
-    return replace(rules, choose_priority=failover.choose_by_a42)
+    return replace(rules, choose_priority=failover.choose_priority)
 
 
 def with_a61(rules: Rules) -> Rules:
@@ -141,28 +141,32 @@ def with_a61(rules: Rules) -> Rules:
     """
     return replace(
         rules,
-        endpoint_identity=ring.all_addresses_identity,
+        endpoint_identity=ring.endpoint_identity_a61,
         ring_endpoints_retry=True,
-        proactive_attempt=ring_states.first_idle,
-        pick=ring_picks.pick_by_a61,
-        used_addresses=aggregates.every_address,
+        proactive_attempt=ring_states.proactive_attempt_a61,
+        pick_from_ring=ring_picks.pick_from_ring_a61,
+        used_addresses=aggregates.used_addresses_a61,
         attempt_delay=0.25,
     )
 
 
 def with_a61_2023(rules: Rules) -> Rules:
     """Apply A61 before 2025: lazy pick_firsts; only their failures make others connect."""
-    return replace(with_a61(rules), proactive_attempt=ring_states.first_idle_after_failure)
+    return replace(with_a61(rules), proactive_attempt=ring_states.proactive_attempt_a61_2023)
 
 
 def with_a61_dns(rules: Rules) -> Rules:
     """Apply A61's change of March 2025: a LOGICAL_DNS cluster is an endpoint with a policy."""
-    return replace(rules, dns_endpoints=aggregates.one_endpoint, dns_policy=aggregates.own_policy)
+    return replace(
+        rules, dns_endpoints=aggregates.dns_endpoints_a61, dns_policy=aggregates.dns_policy_a61
+    )
 
 
 def with_a62(rules: Rules) -> Rules:
     """pick_first stays in TRANSIENT_FAILURE until it is READY, and a Cluster may ask for it."""
-    return replace(rules, pick_first_sticks=True, supports=policy_list_rules.asked_by_a62)
+    return replace(
+        rules, pick_first_sticks=True, supports_policy=policy_list_rules.supports_policy_a62
+    )
 
 
 def with_a74(rules: Rules) -> Rules:
@@ -172,20 +176,20 @@ def with_a74(rules: Rules) -> Rules:
     """
     return replace(
         rules,
-        leaves=discovery.those_that_exist,
-        enclosed=aggregates.without_its_list_of_leaves,
-        may_be_used=dependency_rules.all_at_once,
+        usable_leaves=discovery.usable_leaves_a74,
+        enclosing_policy=aggregates.enclosing_policy_a74,
+        routes_are_usable=dependency_rules.routes_are_usable_a74,
     )
 
 
 def with_a64(rules: Rules) -> Rules:
     """All named metrics of backends are in the load report."""
-    return replace(rules, told_metrics=backend_metrics.all_named)
+    return replace(rules, reported_metrics=backend_metrics.reported_metrics_a64)
 
 
 def with_a85(rules: Rules) -> Rules:
     """A85: the load report contains the backend metrics that the Cluster lists."""
-    return replace(rules, metrics_by_list=backend_metrics.those_listed)
+    return replace(rules, metrics_by_list=backend_metrics.metrics_by_list_a85)
 
 
 def with_a75(rules: Rules) -> Rules:
@@ -193,8 +197,8 @@ def with_a75(rules: Rules) -> Rules:
     return replace(
         rules,
         policy_of_aggregate_counts=False,
-        policy_source=aggregates.policy_of_the_leaf,
-        tree=aggregates.a_policy_for_each_leaf,
+        policy_of_leaf=aggregates.policy_of_leaf_a75,
+        policy_tree=aggregates.policy_tree_a75,
     )
 
 
@@ -205,15 +209,19 @@ def with_a76(rules: Rules) -> Rules:
     """
     return replace(
         rules,
-        ring_key=ring.place_by_hash_key,
-        hash_for_pick=ring_picks.hash_of_the_header,
-        request_hash_header=ring_config.text_header,
+        ring_key=ring.ring_key_a76,
+        hash_for_pick=ring_picks.hash_for_pick_a76,
+        request_hash_header=ring_config.request_hash_header_a76,
     )
 
 
 def with_a113(rules: Rules) -> Rules:
     """Endpoints weigh by shares in fixed point; without it, as if by its guard (A113-WEIGHT-03)."""
-    return replace(rules, endpoint_weights=weights.shares, shuffled=shuffling.by_weight)
+    return replace(
+        rules,
+        endpoint_weights=weights.endpoint_weights_a113,
+        shuffle_endpoints=shuffling.shuffle_endpoints_a113,
+    )
 
 
 AMENDMENTS: Final[Mapping[str, Callable[[Rules], Rules]]] = MappingProxyType(

@@ -35,13 +35,13 @@ class ClusterPicker(msgspec.Struct, frozen=True):
     def pick(self, args: PickArgs, /) -> PickResult:
         """Decide on one request."""
         rules = self.tools.rules
-        drops = self.config.drops if rules.is_drawn_for(args) else ()
-        category = rules.falls_to(drops, args.random)
+        drops = self.config.drops if rules.draws_drop(args) else ()
+        category = rules.drop_category(drops, args.random)
         if category is not None:
             return Drop(rules.status_of_drop(category), self.account, category)
         in_flight = self.tools.ledger.in_flight(self.account)
         is_open = rules.circuit_is_open(in_flight, self.config.max_requests)
-        if is_open and not rules.sent_beyond_the_limit:
+        if is_open and not rules.sends_beyond_limit:
             return Drop(rules.status_of_drop(None), self.account)
         result = self.child.pick(args)
         if isinstance(result, Queue):

@@ -54,7 +54,7 @@ class Switch:
     def _takes(self, held: _Held, config: PolicyConfig) -> bool:
         if type(held.config) is not type(config):
             return False
-        return not self._tools.rules.needs_another_policy(held.config.instance, config.instance)
+        return not self._tools.rules.needs_new_policy(held.config.instance, config.instance)
 
     def handle(self, event: Event) -> Actions:
         """Hand an event on to the policy in whose place it is."""
@@ -92,10 +92,10 @@ class Switch:
         if self._pending is None or self._current is None:
             return []
         rules = self._tools.rules
-        if not rules.takes_over(self._pending.report.state, self._current.report.state):
+        if not rules.replaces_old_policy(self._pending.report.state, self._current.report.state):
             return []
         old, self._current, self._pending = self._current, self._pending, None
-        report = rules.taken_over(self._current.report)
+        report = rules.report_of_new_policy(self._current.report)
         return [UpdateState(report.state, report.picker), *old.policy.close()]
 
 

@@ -89,13 +89,13 @@ class Ledger:
         """Note that a request was picked, and must be picked again."""
         key = self._rules.in_flight_key(account)
         self._in_flight[key] += self._rules.in_flight_while_waiting
-        self._count(account, self._rules.while_waiting)
+        self._count(account, self._rules.count_queued)
 
     def started(self, account: Account) -> None:
         """Note that a request was sent; called once, however many picks it took."""
         self._in_flight[self._rules.in_flight_key(account)] += 1
         self._running[account.subchannel] += 1
-        self._count(account, self._rules.when_sent)
+        self._count(account, self._rules.count_sent)
 
     def finished(
         self, account: Account, status: Status, metrics: BackendMetrics | None = None
@@ -106,9 +106,9 @@ class Ledger:
             del self._running[account.subchannel]
         self._in_flight[self._rules.in_flight_key(account)] -= self._rules.ends_flight(status)
         ok = status.code == "OK"
-        self._count(account, lambda counts: self._rules.when_ended(counts, ok))
+        self._count(account, lambda counts: self._rules.count_ended(counts, ok))
         if metrics is not None and self._rules.metrics_count(ok):
-            choose = self._rules.metrics_by_list or self._rules.told_metrics
+            choose = self._rules.metrics_by_list or self._rules.reported_metrics
             told = choose(metrics, self._rules.metrics_listed(account))
             self._count(account, lambda counts: self._with_metrics(counts, told))
         has_load = metrics and metrics.rps and self._rules.utilization(metrics)
@@ -123,7 +123,7 @@ class Ledger:
         )
 
     def _count(self, account: Account, change: Callable[[Counts], Counts]) -> None:
-        key = self._rules.counted_for(account)
+        key = self._rules.load_key(account)
         if key is not None:
             self._loads[key] = change(self._loads.get(key, Counts()))
 
@@ -132,11 +132,11 @@ class Ledger:
         account = drop.account
         key = self._rules.in_flight_key(account)
         self._in_flight[key] += self._rules.in_flight_when_dropped
-        if not account.reported or not self._rules.drop_is_told(drop.category):
+        if not account.reported or not self._rules.reports_drop(drop.category):
             return
-        self._count(account, self._rules.when_dropped)
+        self._count(account, self._rules.count_dropped)
         self._dropped[account.cluster, account.service_name] += 1
-        category = self._rules.told_category(drop.category)
+        category = self._rules.reported_category(drop.category)
         if category is not None:
             self._categories[account.cluster, account.service_name, category] += 1
 
@@ -146,7 +146,7 @@ class Ledger:
             pair: [] for pair, count in sorted(self._dropped.items()) if count
         }
         for key, counts in sorted(self._loads.items()):
-            if not self._rules.has_counted(counts):
+            if not self._rules.has_load(counts):
                 continue
             load = LocalityLoad(
                 locality=key.locality,
@@ -172,8 +172,8 @@ class Ledger:
             for (cluster, service_name), loads in localities.items()
         )
         for key, counts in self._loads.items():
-            left = self._rules.metrics_once_reported(counts.metrics)
-            counted = self._rules.once_reported(counts)
+            left = self._rules.metrics_after_report(counts.metrics)
+            counted = self._rules.load_after_report(counts)
             self._loads[key] = msgspec.structs.replace(counted, metrics=left)
         self._dropped.clear()
         self._categories.clear()

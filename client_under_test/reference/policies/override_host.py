@@ -61,7 +61,7 @@ class OverrideHostPicker(msgspec.Struct, frozen=True):
             (address, entry.state if entry.subchannel is not None else None)
             for address in args.override_hosts
             if (entry := self.entries.get(address)) is not None
-            and self.rules.may_be_chosen(entry.endpoint.health, self.statuses)
+            and self.rules.host_may_be_chosen(entry.endpoint.health, self.statuses)
         ]
         choice = self.rules.choose_host(found)
         if choice is None:
@@ -72,7 +72,7 @@ class OverrideHostPicker(msgspec.Struct, frozen=True):
         if choice.action == "connect" or entry.subchannel is None:
             return Queue((Target(self.place, choice.address),))
         entry.was_used = True
-        locality = self.rules.host_counts_for(entry.endpoint.locality)
+        locality = self.rules.locality_for_load(entry.endpoint.locality)
         return Complete(entry.subchannel, locality, hosts=entry.hosts)
 
     def _by_child(self, args: PickArgs) -> PickResult:
@@ -203,7 +203,7 @@ class OverrideHost:
         if entry is None or entry.subchannel is not subchannel:
             return [action]
         health = entry.endpoint.health
-        is_chosen = self._tools.rules.may_be_chosen(health, self._statuses)
+        is_chosen = self._tools.rules.host_may_be_chosen(health, self._statuses)
         if is_chosen and self._tools.rules.keeps_connection(health, entry.was_used):
             entry.is_owned = True
             return []

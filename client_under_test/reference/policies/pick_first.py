@@ -95,9 +95,9 @@ class PickFirst:
         """Take a list of endpoints; start a pass, unless connected to one of them, or IDLE."""
         endpoints = list(update.endpoints)
         if isinstance(update.config, PickFirstConfig) and update.config.shuffle:
-            endpoints = self._tools.rules.shuffled(endpoints, self._tools.random)
+            endpoints = self._tools.rules.shuffle_endpoints(endpoints, self._tools.random)
         listed = dict(flattened(endpoints))
-        tried = self._tools.rules.addresses_tried(tuple(listed))
+        tried = self._tools.rules.addresses_to_try(tuple(listed))
         self._endpoints = tuple((address, listed[address]) for address in tried)
         if not self._endpoints:
             note = f" ({update.note})" if update.note else ""
@@ -251,7 +251,11 @@ class PickFirst:
     def _retry(self, tried: _Try) -> Actions:
         """A62-RETRY-01: try an address again after all have failed."""
         position = list(self._tries).index(tried.subchannel.address)
-        return self._connect(tried) if self._tools.rules.retries(position, len(self._tries)) else []
+        return (
+            self._connect(tried)
+            if self._tools.rules.retries_address(position, len(self._tries))
+            else []
+        )
 
     def _connect(self, tried: _Try) -> Actions:
         """A62-RETRY-01: try an address."""

@@ -66,7 +66,7 @@ class Priority:
         actions: Actions = []
         for name, child in self._children.items():
             if name in self._config.priorities:
-                if self._tools.rules.takes_updates(name == self._used):
+                if self._tools.rules.priority_takes_updates(name == self._used):
                     actions += self._tell(name, child)
             else:
                 actions += self._deactivate(child)
@@ -140,13 +140,13 @@ class Priority:
         """
         rules = self._tools.rules
         before, child.report = child.report, Report.of(update)
-        begins = rules.timer_begins(
+        begins = rules.starts_failover_timer(
             before.state, update.state, child.settled, child.failover is not None
         )
         child.settled = rules.settled_state(child.settled, update.state)
         if begins:
             return self._end_failover(child) + self._begin_failover(child)
-        return self._end_failover(child) if rules.timer_ends(update.state) else []
+        return self._end_failover(child) if rules.stops_failover_timer(update.state) else []
 
     # Timers.
 

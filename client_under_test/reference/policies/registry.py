@@ -42,9 +42,9 @@ from client_under_test.reference.policies.round_robin import RoundRobin
 from client_under_test.reference.policies.rules.least_request import choice_count
 from client_under_test.reference.policies.rules.policy_rules import PolicyRules
 from client_under_test.reference.policies.rules.ring_config import (
-    ring_size_is_valid,
-    sizes_fit,
-    text_header,
+    request_hash_header_a76,
+    ring_size_is_accepted,
+    ring_sizes_fit,
 )
 from client_under_test.reference.policies.weighted_round_robin import WeightedRoundRobin
 from client_under_test.reference.policies.weighted_target import WeightedTarget, WrrLocality
@@ -58,8 +58,8 @@ Registered = Mapping[str, Callable[[Fields], PolicyConfig]]
 class Reading(msgspec.Struct, frozen=True):
     """The rules by which fields of configs are read."""
 
-    ring_size_is_valid: Callable[[int], bool]
-    sizes_fit: Callable[[int, int], bool]
+    ring_size_is_accepted: Callable[[int], bool]
+    ring_sizes_fit: Callable[[int, int], bool]
     request_hash_header: HeaderReader
     ring_defaults: tuple[int, int]
     registered: Registered
@@ -123,9 +123,9 @@ def tools(
 def parse(
     configs: Sequence[Fields],
     *,
-    ring_size_is_valid: Callable[[int], bool] = ring_size_is_valid,
-    sizes_fit: Callable[[int, int], bool] = sizes_fit,
-    request_hash_header: HeaderReader = text_header,
+    ring_size_is_accepted: Callable[[int], bool] = ring_size_is_accepted,
+    ring_sizes_fit: Callable[[int, int], bool] = ring_sizes_fit,
+    request_hash_header: HeaderReader = request_hash_header_a76,
     ring_defaults: tuple[int, int] = (DEFAULT_MINIMUM, DEFAULT_MAXIMUM),
     registered: Registered = MappingProxyType({}),
     choice_count: Callable[[int | None], int | None] = choice_count,
@@ -135,8 +135,8 @@ def parse(
 
     Args:
         configs: LoadBalancingConfig messages in JSON form.
-        ring_size_is_valid: tells whether a ring may be configured so large.
-        sizes_fit: tells whether a minimum and a maximum go together.
+        ring_size_is_accepted: tells whether a ring may be configured so large.
+        ring_sizes_fit: tells whether a minimum and a maximum go together.
         request_hash_header: reads that field of ring_hash; `PolicyRules` has the one of an edition.
         ring_defaults: the sizes that a ring_hash config has where it sets none.
         registered: what the application has added to gRPC's own policies.
@@ -147,8 +147,8 @@ def parse(
         BadConfig: none is known, or the first that is known is not valid.
     """
     reading = Reading(
-        ring_size_is_valid,
-        sizes_fit,
+        ring_size_is_accepted,
+        ring_sizes_fit,
         request_hash_header,
         ring_defaults,
         registered,
@@ -248,7 +248,7 @@ def _ring_hash(fields: Fields, field: str, reading: Reading) -> PolicyConfig:
     least, most = reading.ring_defaults
     minimum = _ring_size(fields, "minRingSize", least, field, reading)
     maximum = _ring_size(fields, "maxRingSize", most, field, reading)
-    if not reading.sizes_fit(minimum, maximum):
+    if not reading.ring_sizes_fit(minimum, maximum):
         raise BadConfig(f"{field}.minRingSize", f"{minimum} is above maxRingSize {maximum}")
     name = reading.request_hash_header(fields.get("requestHashHeader", ""))
     if name is None:
@@ -261,7 +261,7 @@ def _ring_size(fields: Fields, name: str, default: int, field: str, reading: Rea
     size = _whole(value)
     if size is None:
         raise BadConfig(f"{field}.{name}", f"{value!r} is not a whole number")
-    if not reading.ring_size_is_valid(size):
+    if not reading.ring_size_is_accepted(size):
         raise BadConfig(f"{field}.{name}", f"{size} is not between 1 and 8388608")
     return size
 

@@ -114,7 +114,9 @@ class RoundRobin:
         return kept
 
     def _picker(self, ready: tuple[Picker, ...]) -> Picker:
-        return TurnPicker(ready, self._tools.rules.turns(len(ready), self._tools.random))
+        return TurnPicker(
+            ready, self._tools.rules.round_robin_order(len(ready), self._tools.random)
+        )
 
     def _report(self) -> UpdateState:
         reports = [member.report for member in self._members.values()]

@@ -106,7 +106,9 @@ class WeightedTarget:
 
         told = take_reports(actions, heard)
         child = self._children.get(name)
-        if child is not None and not self._tools.rules.leaves_alone(self._reports[name].state):
+        if child is not None and not self._tools.rules.leaves_target_idle(
+            self._reports[name].state
+        ):
             told += take_reports(child.exit_idle(), heard)
         return told
 
@@ -115,7 +117,7 @@ class WeightedTarget:
         if states:
             state = self._tools.rules.state_of_targets(states)
             names = [name for name, report in self._reports.items() if report.state is state]
-            if state is State.IDLE and not self._tools.rules.idle_ones_are_asked:
+            if state is State.IDLE and not self._tools.rules.picks_idle_targets:
                 return UpdateState(state, QueuePicker())
             return UpdateState(state, self._picker(names))
         note = f" ({self._note})" if self._note else ""

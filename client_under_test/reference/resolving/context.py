@@ -40,5 +40,5 @@ class ResolverContext:
             backoff_delay=self.backoff_delay,
             rng=self.rng,
             tell=tell,
-            look_up=self.rules.look_up,
+            look_up=self.rules.look_up_addresses,
         )

@@ -67,7 +67,7 @@ class _DnsLeaf:
 
     def _on_result(self, result: Result) -> None:
         had_result = isinstance(self.result, tuple)
-        if isinstance(result, Status) and not self._rules.error_counts(had_result):
+        if isinstance(result, Status) and not self._rules.dns_error_counts(had_result):
             return
         self.result = result
         self._tell()
@@ -119,7 +119,7 @@ class ClusterTrees:
 
     def resolve_again(self) -> None:
         """Ask for fresh results of DNS names."""
-        for name in self._means.rules.resolved_again(tuple(self._dns)):
+        for name in self._means.rules.names_to_reresolve(tuple(self._dns)):
             self._dns[name].name.resolve_again()
 
     def close(self) -> None:
@@ -137,7 +137,7 @@ class ClusterTrees:
         found = discover(name, known, rules, in_force=in_force)
         while True:
             there = {
-                missing: rules.cluster_as_known(name, missing, self._known(missing))
+                missing: rules.cluster_in_tree(name, missing, self._known(missing))
                 for missing in found.waiting
             }
             new = {missing: cluster for missing, cluster in there.items() if cluster is not None}
@@ -160,7 +160,7 @@ class ClusterTrees:
         self, name: str, root: _Root, found: Discovery, known: dict[str, Cluster]
     ) -> bool:
         """Use this tree from now on, if there is data of all of its leaves."""
-        as_known = self._means.rules.endpoints_as_known
+        as_known = self._means.rules.endpoints_in_tree
         endpoints = [(leaf, as_known(name, leaf, self._found(leaf))) for leaf in found.leaves]
         complete = [(leaf, there) for leaf, there in endpoints if there is not None]
         if len(complete) < len(endpoints):
@@ -185,7 +185,7 @@ class ClusterTrees:
 
     def _found(self, leaf: Leaf) -> LeafEndpoints | None:
         """Return a leaf's endpoints; None: none received yet. A37: no data means no endpoints."""
-        for name in self._means.rules.services(leaf):
+        for name in self._means.rules.eds_services(leaf):
             if name not in self._endpoints:
                 self._endpoints[name] = self._client.watch(Kind.ENDPOINTS, name, self._tell)
         if leaf.dns_name:
@@ -194,10 +194,12 @@ class ClusterTrees:
             result = self._dns[leaf.dns_name].result
             if isinstance(result, tuple):
                 return aggregates.found_by_dns(result, self._means.rules)
-            return None if result is None else self._means.rules.nothing_found(result.details)
+            return (
+                None if result is None else self._means.rules.endpoints_without_data(result.details)
+            )
         outcome = self._endpoints[leaf.resource_name].outcome
         if isinstance(outcome, Absent):
-            return self._means.rules.nothing_found(outcome.status.details)
+            return self._means.rules.endpoints_without_data(outcome.status.details)
         assert outcome is None or isinstance(outcome, LeafEndpoints)
         return outcome
 
@@ -205,10 +207,10 @@ class ClusterTrees:
 
     def _forget_others(self, clusters: set[str], leaves: list[Leaf]) -> None:
         """Watches that are not needed end after new ones have begun: make before break."""
-        services = {name for leaf in leaves for name in self._means.rules.services(leaf)}
+        services = {name for leaf in leaves for name in self._means.rules.eds_services(leaf)}
         names = {leaf.dns_name for leaf in leaves if leaf.dns_name}
         for watches, wanted in ((self._clusters, clusters), (self._endpoints, services)):
-            for name in self._means.rules.let_go(watches.keys(), wanted):
+            for name in self._means.rules.watches_to_end(watches.keys(), wanted):
                 watches.pop(name).cancel()
         for name in self._dns.keys() - names:
             self._dns.pop(name).name.close()

@@ -10,12 +10,12 @@ from client_under_test.reference.clusters.aggregates import LeafEndpoints
 from client_under_test.reference.clusters.discovery import Cluster, Leaf
 
 
-def each_by_itself(_unfinished: Collection[str]) -> bool:
+def routes_are_usable(_unfinished: Collection[str]) -> bool:
     """Before A74 each cluster is by itself: requests that go the way of a new one wait for it."""
     return True
 
 
-def all_at_once(unfinished: Collection[str]) -> bool:
+def routes_are_usable_a74(unfinished: Collection[str]) -> bool:
     """A74: nothing of it is used before all has come that the routes lead to.
 
     Clauses: A74-CONFIG-01, A74-CONFIG-02, A74-CONFIG-03.
@@ -23,7 +23,7 @@ def all_at_once(unfinished: Collection[str]) -> bool:
     return not unfinished
 
 
-def no_longer_needed(watched: AbstractSet[str], needed: AbstractSet[str]) -> AbstractSet[str]:
+def watches_to_end(watched: AbstractSet[str], needed: AbstractSet[str]) -> AbstractSet[str]:
     """A37: watch only the clusters in use and the clusters below them.
 
     Clauses: A37-TREE-27, A37-TREE-28, A74-CONFIG-02.
@@ -31,7 +31,7 @@ def no_longer_needed(watched: AbstractSet[str], needed: AbstractSet[str]) -> Abs
     return watched - needed
 
 
-def cluster_as_known(_root: str, _name: str, cluster: Cluster | None) -> Cluster | None:
+def cluster_in_tree(_root: str, _name: str, cluster: Cluster | None) -> Cluster | None:
     """A37: the newest Cluster resource applies to each tree that contains it; None: wait.
 
     Clauses: A74-CONFIG-03, A37-TREE-32, A37-TROUBLE-01, A37-TROUBLE-04, A88-DATA-02.
@@ -39,9 +39,7 @@ def cluster_as_known(_root: str, _name: str, cluster: Cluster | None) -> Cluster
     return cluster
 
 
-def endpoints_as_known(
-    _root: str, _leaf: Leaf, found: LeafEndpoints | None
-) -> LeafEndpoints | None:
+def endpoints_in_tree(_root: str, _leaf: Leaf, found: LeafEndpoints | None) -> LeafEndpoints | None:
     """A37: the newest endpoints of a leaf apply to each tree that contains it; None: wait.
 
     Clauses: A74-CONFIG-02, A37-TROUBLE-06.
@@ -49,7 +47,7 @@ def endpoints_as_known(
     return found
 
 
-def kept_for_requests(held: Collection[str]) -> Collection[str]:
+def clusters_kept_for_requests(held: Collection[str]) -> Collection[str]:
     """A74: watch a cluster until no request needs it, even if no route leads to it.
 
     Clauses: A74-CONFIG-02.
@@ -61,17 +59,21 @@ def kept_for_requests(held: Collection[str]) -> Collection[str]:
 class DependencyRules:
     """The rules for following routes to endpoints."""
 
-    cluster_as_known: Callable[[str, str, Cluster | None], Cluster | None] = cluster_as_known
+    cluster_in_tree: Callable[[str, str, Cluster | None], Cluster | None] = cluster_in_tree
     """Takes the root of the tree, the cluster's name, and the cluster; None if unknown."""
-    endpoints_as_known: Callable[[str, Leaf, LeafEndpoints | None], LeafEndpoints | None] = (
-        endpoints_as_known
+    endpoints_in_tree: Callable[[str, Leaf, LeafEndpoints | None], LeafEndpoints | None] = (
+        endpoints_in_tree
     )
     """Takes the root of the tree, the leaf, and the leaf's endpoints; None if unknown."""
 
-    may_be_used: Callable[[Collection[str]], bool] = each_by_itself
+    routes_are_usable: Callable[[Collection[str]], bool] = routes_are_usable
     """Takes the clusters of routes for which some resource is still missing."""
-    held: Callable[[Collection[str]], Collection[str]] = kept_for_requests
+    clusters_kept_for_requests: Callable[[Collection[str]], Collection[str]] = (
+        clusters_kept_for_requests
+    )
     """Takes the clusters of requests in progress. Returns those that stay in use for them."""
-    let_go: Callable[[AbstractSet[str], AbstractSet[str]], AbstractSet[str]] = no_longer_needed
+    watches_to_end: Callable[[AbstractSet[str], AbstractSet[str]], AbstractSet[str]] = (
+        watches_to_end
+    )
     """Takes the watched and the needed names, of clusters or of EDS resources. Returns the names
     whose watches end."""

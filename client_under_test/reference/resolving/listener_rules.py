@@ -13,7 +13,7 @@ Source = str | RouteConfiguration
 """What a Listener says about its routes: their name, or themselves."""
 
 
-def as_the_listener_says(now: Source, _before: Source | None) -> Source:
+def routes_of_listener(now: Source, _before: Source | None) -> Source:
     """A27: use what the newest version of the Listener says.
 
     Clauses: A27-LDS-01, A27-LDS-02, A27-LDS-03.
@@ -21,7 +21,7 @@ def as_the_listener_says(now: Source, _before: Source | None) -> Source:
     return now
 
 
-def known_or_failed(_noun: str, outcome: Outcome | None) -> Resource | Status | None:
+def resource_or_status(_noun: str, outcome: Outcome | None) -> Resource | Status | None:
     """Fail requests while a resource is missing or invalid; None: wait for it.
 
     Clauses: A27-LDS-07, A27-LDS-08, A27-LDS-10, A27-LDS-11, A27-RDS-02, A27-RDS-03, A27-RDS-05,
@@ -30,7 +30,7 @@ def known_or_failed(_noun: str, outcome: Outcome | None) -> Resource | Status | 
     return outcome.status if isinstance(outcome, Absent) else outcome
 
 
-def left_if_not_named(_name: str) -> bool:
+def unsubscribes_from_routes(_name: str) -> bool:
     """Unsubscribe from a RouteConfiguration that the Listener does not name any more.
 
     Clauses: A27-LDS-04.
@@ -42,11 +42,13 @@ def left_if_not_named(_name: str) -> bool:
 class ListenerRules:
     """The rules for following a Listener to its routes."""
 
-    routes_of_listener: Callable[[Source, Source | None], Source] = as_the_listener_says
+    routes_of_listener: Callable[[Source, Source | None], Source] = routes_of_listener
     """Takes what the Listener says about its routes, and what was used before; None: nothing."""
-    known_or_failed: Callable[[str, Outcome | None], Resource | Status | None] = known_or_failed
+    resource_or_status: Callable[[str, Outcome | None], Resource | Status | None] = (
+        resource_or_status
+    )
     """Takes the short name of a message, and what is known of the resource."""
-    leaves_routes: Callable[[str], bool] = left_if_not_named
+    unsubscribes_from_routes: Callable[[str], bool] = unsubscribes_from_routes
     """Takes the name of a RouteConfiguration that the Listener does not name any more."""
     keeps_routes_until_others_come: bool = True
     """A74-CONFIG-08: whether routes stay in use until the RouteConfiguration of a new name came."""

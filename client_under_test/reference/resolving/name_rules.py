@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from client_under_test.reference.clusters.discovery import Leaf
-from client_under_test.reference.transport.dns import LookUp, addresses_of
+from client_under_test.reference.transport.dns import LookUp, look_up_addresses
 
 
-def services(leaf: Leaf) -> tuple[str, ...]:
+def eds_services(leaf: Leaf) -> tuple[str, ...]:
     """A37: the EDS resources to request for a leaf; none for a LOGICAL_DNS cluster.
 
     Clauses: A37-DNS-02, A37-TREE-08, A37-TREE-09.
@@ -17,7 +17,7 @@ def services(leaf: Leaf) -> tuple[str, ...]:
     return () if leaf.dns_name else (leaf.resource_name,)
 
 
-def error_counts(had_result: bool) -> bool:  # noqa: FBT001 - a state
+def dns_error_counts(had_result: bool) -> bool:  # noqa: FBT001 - a state
     """A37: an error counts only if there was no result before.
 
     Clauses: A37-DNS-09, A37-DNS-29 (our choice: that a name does not exist is an error).
@@ -25,7 +25,7 @@ def error_counts(had_result: bool) -> bool:  # noqa: FBT001 - a state
     return not had_result
 
 
-def all_of_them(names: Sequence[str]) -> Sequence[str]:
+def names_to_reresolve(names: Sequence[str]) -> Sequence[str]:
     """A74: a re-resolution request resolves all names again. In A37, only those of its tree.
 
     Clauses: A37-DNS-10, A74-CONFIG-07.
@@ -37,11 +37,11 @@ def all_of_them(names: Sequence[str]) -> Sequence[str]:
 class NameRules:
     """The rules for resolving names."""
 
-    look_up: LookUp = addresses_of
+    look_up_addresses: LookUp = look_up_addresses
     """The addresses of a "host:port"."""
-    services: Callable[[Leaf], Collection[str]] = services
-    error_counts: Callable[[bool], bool] = error_counts
+    eds_services: Callable[[Leaf], Collection[str]] = eds_services
+    dns_error_counts: Callable[[bool], bool] = dns_error_counts
     """Takes whether an earlier resolution of the name succeeded."""
-    resolved_again: Callable[[Sequence[str]], Sequence[str]] = all_of_them
+    names_to_reresolve: Callable[[Sequence[str]], Sequence[str]] = names_to_reresolve
     """Takes the names of all LOGICAL_DNS clusters of a channel, when one cluster requests
     re-resolution."""

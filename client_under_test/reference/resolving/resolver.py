@@ -174,11 +174,11 @@ class XdsResolver:
             return
         clusters = {cluster.name: None for route in host.routes for cluster in route.clusters}
         rules = self._means.rules
-        for name in rules.held(self._held):
+        for name in rules.clusters_kept_for_requests(self._held):
             clusters[name] = None
         # Until all has come, the routes before are in force and need theirs.
         looked = self._trees.look_at({**clusters, **self._in_force})
-        if not rules.may_be_used(looked.unfinished):
+        if not rules.routes_are_usable(looked.unfinished):
             return
         if self._in_force.keys() - clusters.keys():
             looked = self._trees.look_at(clusters)
@@ -196,7 +196,7 @@ class XdsResolver:
     def _routes(self) -> RouteConfiguration | Status | None:
         """Return the routes as they are known; None: not received yet."""
         rules = self._means.rules
-        listener = rules.known_or_failed(Kind.LISTENER.noun, self._listener_watch.outcome)
+        listener = rules.resource_or_status(Kind.LISTENER.noun, self._listener_watch.outcome)
         if not isinstance(listener, Listener):
             self._watch_routes(None)
             assert listener is None or isinstance(listener, Status)
@@ -208,7 +208,7 @@ class XdsResolver:
             return self._source
         self._watch_routes(self._source)
         assert self._route_watch is not None, "just made"
-        routes = rules.known_or_failed(Kind.ROUTE.noun, self._route_watch.outcome)
+        routes = rules.resource_or_status(Kind.ROUTE.noun, self._route_watch.outcome)
         assert routes is None or isinstance(routes, RouteConfiguration | Status)
         return routes
 
@@ -219,7 +219,7 @@ class XdsResolver:
         self._route_watch = None
         if name is not None:
             self._route_watch = self._client.watch(Kind.ROUTE, name, self._resolve_soon)
-        if before is not None and self._means.rules.leaves_routes(before.key[1]):
+        if before is not None and self._means.rules.unsubscribes_from_routes(before.key[1]):
             before.cancel()
 
     def _fail(self, status: Status) -> None:

@@ -131,7 +131,7 @@ def is_drawn(per_million: int, rng: random.Random) -> bool:
     return rng.randrange(_MILLION) < per_million
 
 
-def is_taken(route: Iterable[bool]) -> bool:
+def route_matches(route: Iterable[bool]) -> bool:
     """Return whether a route is taken, by what each of its matchers says (A28-MATCH-06)."""
     return all(route)
 
@@ -184,6 +184,11 @@ def _value_matches(matcher: HeaderMatcher, value: str) -> bool:
     return wanted(matcher.contains or "") in value
 
 
+def routes_in_order(routes: Sequence[Route]) -> Sequence[Route]:
+    """Return the routes in the order in which they are tried: as listed (A28-MATCH-01)."""
+    return routes
+
+
 def _is_within(value: str, start: int, end: int) -> bool:
     try:
         return start <= int(value) < end
@@ -201,13 +206,12 @@ class RouteRules(HashPolicyRules, SessionRules):
     choose_cluster: Callable[[Sequence[WeightedCluster], random.Random], str] = choose_cluster
     domain_rank: Callable[[str, str], tuple[int, int] | None] = domain_rank
     """Takes a domain and the target's name, in small letters; the greatest rank is used."""
-    routes_in_order: Callable[[Sequence[Route]], Sequence[Route]] = tuple
-    """Return the routes in the order in which they are tried (A28-MATCH-01)."""
+    routes_in_order: Callable[[Sequence[Route]], Sequence[Route]] = routes_in_order
     path_matches: Callable[[RouteMatch, str], bool] = path_matches
     matched_value: Callable[[str, Metadata], str | None] = matched_value
     header_matches: Callable[[HeaderMatcher, str | None], bool] = header_matches
     is_drawn: Callable[[int, random.Random], bool] = is_drawn
-    is_taken: Callable[[Iterable[bool]], bool] = is_taken
+    route_matches: Callable[[Iterable[bool]], bool] = route_matches
     status_without_route: Callable[[str], Status] = status_without_route
 
 
@@ -233,7 +237,7 @@ def matches(
     )
     if match.per_million is not None:
         told.append(rules.is_drawn(match.per_million, rng))
-    return rules.is_taken(told)
+    return rules.route_matches(told)
 
 
 class RouteSelector:
@@ -285,8 +289,8 @@ class RouteSelector:
         return Selection(
             cluster,
             request_hash(
-                self._rules.over_clusters(
-                    self._rules.route_policies(self._policies, number), len(route.clusters)
+                self._rules.hash_policies_over_clusters(
+                    self._rules.hash_policies_of_route(self._policies, number), len(route.clusters)
                 ),
                 metadata,
                 channel_id=self._channel_id,

@@ -48,7 +48,7 @@ class Name:
         tell: Callable[[Result], None],
         look_up: LookUp | None = None,
     ) -> None:
-        self._look_up = look_up or addresses_of
+        self._look_up = look_up or look_up_addresses
         self._name = name
         self._clock = clock
         self._min_interval = min_interval
@@ -97,7 +97,7 @@ class Name:
         self._tell(result)
 
 
-async def addresses_of(name: str) -> tuple[str, ...]:
+async def look_up_addresses(name: str) -> tuple[str, ...]:
     """Ask for addresses, and for nothing else (A37).
 
     Clauses: A37-DNS-01, A37-DNS-05, A37-DNS-06, A37-DNS-15, A37-DNS-18, A37-DNS-19,

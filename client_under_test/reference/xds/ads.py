@@ -140,14 +140,14 @@ class Ads:
             if self._stream_is_up and of_type.is_due:
                 version = self._rules.version_of_subscription(of_type.version, of_type.rejected)
                 outputs += self._send(kind, of_type, version, None)
-            elif self._rules.time_runs(self._stream_is_up):
+            elif self._rules.resource_timer_runs(self._stream_is_up):
                 outputs += self._start_timers(kind, of_type)
         return outputs
 
     def _send(self, kind: Kind, of_type: _Type, version: str, error: str | None) -> list[Output]:
         request = Request(
             kind=kind,
-            names=tuple(self._rules.names_asked_for(kind.noun, tuple(of_type.wanted))),
+            names=tuple(self._rules.names_to_request(kind.noun, tuple(of_type.wanted))),
             version=version,
             nonce=of_type.nonce,
             error=error,
@@ -162,7 +162,7 @@ class Ads:
         for name, wanted in of_type.wanted.items():
             if not wanted.was_asked_for:
                 wanted.was_asked_for = True
-                if self._rules.is_timed(_is_resource(wanted.outcome), wanted.was_timed):
+                if self._rules.resource_is_timed(_is_resource(wanted.outcome), wanted.was_timed):
                     wanted.timer_runs = wanted.was_timed = True
                     outputs.append(StartTimer(kind, name))
         return outputs
@@ -179,16 +179,14 @@ class Ads:
             of_type.responses = 0
             of_type.nonce = self._rules.nonce_on_new_stream(of_type.nonce)
             of_type.version = self._rules.version_on_new_stream(of_type.version)
-            of_type.is_due = self._rules.is_requested_on_new_stream(
-                kind.noun, tuple(of_type.wanted)
-            )
+            of_type.is_due = self._rules.requests_on_new_stream(kind.noun, tuple(of_type.wanted))
         return self.due()
 
     def stream_ended(self, why: Status) -> list[Output]:
         """A57: timers stop; a stream that broke before it had answered is an error."""
         outputs = self._stop_timers()
         self._stream_is_up = False
-        if self._rules.end_is_an_error(self._has_answered):
+        if self._rules.stream_end_is_error(self._has_answered):
             outputs += self.unreachable(why)
         return outputs
 
@@ -198,7 +196,7 @@ class Ads:
         outputs: list[Output] = []
         for kind, of_type in self._types.items():
             for name, wanted in of_type.wanted.items():
-                if self._rules.hears_of_loss(kind.noun, _is_resource(wanted.outcome)):
+                if self._rules.reports_lost_stream(kind.noun, _is_resource(wanted.outcome)):
                     outputs += _know(kind, name, wanted, Absent(status))
         return outputs
 
@@ -216,7 +214,7 @@ class Ads:
         """Note that a resource did not arrive in time: it does not exist."""
         wanted = self._types[kind].wanted[name]
         wanted.timer_runs = False
-        _, is_gone = self._rules.time_to_come(self._features)
+        _, is_gone = self._rules.resource_timeout(self._features)
         return _know(kind, name, wanted, _does_not_exist(kind, name, is_gone=is_gone))
 
     def response(
@@ -233,9 +231,9 @@ class Ads:
         self._has_answered = True
         of_type.nonce = nonce
         of_type.responses += 1
-        if not self._rules.is_answered(bool(of_type.wanted)):
+        if not self._rules.answers_response(bool(of_type.wanted)):
             return []
-        if not self._rules.is_read(version, of_type.version, of_type.responses):
+        if not self._rules.reads_version(version, of_type.version, of_type.responses):
             return self._send(kind, of_type, version, None)
         resources = read_resources(kind, packed, self._rules)
         bad = [resource.words for resource in resources if isinstance(resource, Bad)]
@@ -244,15 +242,15 @@ class Ads:
             complaint = self._rules.reason_of_nack(bad)[:_LONGEST_COMPLAINT]
             answer = self._rules.version_of_nack(of_type.version, version)
             outputs = self._send(kind, of_type, answer, complaint)
-            if self._rules.takes_nacks_back(kind.noun):
+            if self._rules.acks_after_nack(kind.noun):
                 outputs += self._send(kind, of_type, version, None)
         else:
             of_type.version = version
             outputs = self._send(kind, of_type, version, None)
         for resource in resources:
-            if isinstance(resource, Bad) or not bad or self._rules.uses_good_beside_bad:
+            if isinstance(resource, Bad) or not bad or self._rules.uses_valid_resources:
                 outputs += self._take(kind, resource)
-        if self._rules.left_out_is_deleted(kind.noun) and not any(
+        if self._rules.omission_deletes(kind.noun) and not any(
             resource.name is None for resource in resources
         ):
             outputs += self._delete_others(kind, {resource.name for resource in resources})
@@ -263,13 +261,13 @@ class Ads:
         of_type = self._types[kind]
         name, wanted_names = resource.name, tuple(of_type.wanted)
         if name:
-            name = self._rules.taken_for(kind.noun, name, wanted_names)
+            name = self._rules.requested_name(kind.noun, name, wanted_names)
         if name is None:
             return []
         wanted = of_type.wanted[name]
         if resource.value is not None:
             outcome: Outcome = resource.value
-        elif _is_resource(wanted.outcome) and not self._rules.refusal_counts(
+        elif _is_resource(wanted.outcome) and not self._rules.rejection_removes(
             kind.noun, self._features
         ):
             return []
@@ -284,7 +282,7 @@ class Ads:
     def _delete_others(self, kind: Kind, there: set[str | None]) -> list[Output]:
         """Delete known resources that the response omits; keep waiting for the unknown."""
         outputs: list[Output] = []
-        if not self._rules.deletion_counts(self._features):
+        if not self._rules.deletion_removes(self._features):
             return outputs
         for name, wanted in self._types[kind].wanted.items():
             if name not in there and _is_resource(wanted.outcome):

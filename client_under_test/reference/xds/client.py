@@ -91,7 +91,7 @@ class XdsClient:
         self._rules = rules = replace(
             rules,
             certificate_providers=bootstrap.certificate_providers,
-            server_features=rules.features_read(bootstrap.server_features),
+            server_features=rules.read_server_features(bootstrap.server_features),
         )
         self._loop = asyncio.get_running_loop()
         self._node = messages.node(bootstrap.node)
@@ -148,7 +148,7 @@ class XdsClient:
         watches.remove(watch)
         if not watches:
             del self._watches[watch.key]
-            if watch.key[0] is Kind.CLUSTER and not self._rules.stream_serves_all:
+            if watch.key[0] is Kind.CLUSTER and not self._rules.stream_serves_all_clusters:
                 self._lrs_stream.want(wanted=False)
             self._do(self._ads.unsubscribe(*watch.key))
             self._update_soon()
@@ -186,7 +186,7 @@ class XdsClient:
         if self._is_needed:
             self._link.connect()
         self._ads_stream.want(wanted=self._ads.is_wanted)
-        self._lrs_stream.want(wanted=self._rules.load_is_reported(self._reporters))
+        self._lrs_stream.want(wanted=self._rules.keeps_load_stream(self._reporters))
         self._do(self._ads.due())
 
     @property
@@ -209,7 +209,7 @@ class XdsClient:
 
     def on_ads_message(self, data: bytes) -> None:
         """Take a response; one that is not even a message is passed over."""
-        if not self._rules.size_is_read(len(data)):
+        if not self._rules.accepts_size(len(data)):
             return
         try:
             response: Any = discovery_pb2.DiscoveryResponse.FromString(data)
@@ -232,7 +232,7 @@ class XdsClient:
                     self._ads_stream.send(messages.discovery_request(output, self._node))
                 case StartTimer(kind, name):
                     self._timers[kind, name] = self._clock.call_later(
-                        self._rules.time_to_come(self._rules.server_features)[0],
+                        self._rules.resource_timeout(self._rules.server_features)[0],
                         lambda kind=kind, name=name: self._on_timer(kind, name),  # type: ignore[misc]
                     )
                 case CancelTimer(kind, name):
@@ -242,7 +242,7 @@ class XdsClient:
                         self._lrs_stream.want(wanted=False)
                         self._update_soon()
                     watches = self._watches.get((kind, name), ())
-                    for watch in self._rules.told_of_news(watches):
+                    for watch in self._rules.watchers_to_notify(watches):
                         self._loop.call_soon(watch.tell)
 
     def _on_timer(self, kind: Kind, name: str) -> None:
@@ -255,10 +255,10 @@ class XdsClient:
         """Say who reports."""
         self._lrs.stream_started()
         due = []
-        if self._is_asked_for_load and not self._rules.waits_to_be_asked:
+        if self._is_asked_for_load and not self._rules.waits_for_load_request:
             due = self._lrs.report(self._loop.time())
         self._load_streams += 1
-        who = self._node if self._rules.names_itself(self._load_streams) else None
+        who = self._node if self._rules.sends_node_alone(self._load_streams) else None
         self._lrs_stream.send(messages.first_load_request(who, self._rules.load_features, due))
 
     def on_lrs_message(self, data: bytes) -> None:
@@ -291,8 +291,8 @@ class XdsClient:
 
     def _report(self) -> None:
         due = self._lrs.report(self._loop.time())
-        endpoints = self._endpoints_asked_for and self._rules.tells_endpoints
-        if due or self._rules.nothing_is_told:
+        endpoints = self._endpoints_asked_for and self._rules.reports_endpoints
+        if due or self._rules.reports_no_load:
             self._lrs_stream.send(messages.load_request(due, endpoints=endpoints))
         self._report_later()
 
@@ -300,17 +300,17 @@ class XdsClient:
 def _of_ads_streams(rules: XdsRules) -> dict[str, Any]:
     """Return the rules of ADS streams that differ from LRS."""
     return {
-        "failures_that_count": rules.ads_failures_that_count,
-        "answer_ends_backoff": rules.ads_answer_ends_backoff,
+        "backoff_failures": rules.ads_backoff_failures,
+        "response_ends_backoff": rules.ads_response_ends_backoff,
     }
 
 
 def _of_load_streams(rules: XdsRules) -> dict[str, Any]:
     """Return the rules of LRS streams that differ from ADS."""
     return {
-        "begins_again": rules.begins_again,
-        "failures_that_count": rules.failures_that_count,
-        "answer_ends_backoff": rules.answer_ends_backoff,
+        "reopens": rules.reopens_load_stream,
+        "backoff_failures": rules.load_backoff_failures,
+        "response_ends_backoff": rules.load_response_ends_backoff,
     }
 
 

@@ -84,7 +84,7 @@ def underlying_clusters(listed: Sequence[str]) -> tuple[str, ...] | None:
     return tuple(listed) or None
 
 
-def is_one(_field: str, entries: int) -> bool:
+def has_one_entry(_field: str, entries: int) -> bool:
     """A37, Validation: `endpoints` has one entry, and that one of `lb_endpoints`.
 
     Clauses: A37-VALID-14, A37-VALID-15, A37-VALID-16, A37-VALID-17.
@@ -145,7 +145,7 @@ def provider_is_accepted(instance: str, configured: Collection[str]) -> bool:
     return instance in configured
 
 
-def as_found(_message: Any, found: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+def cluster_errors(_message: Any, found: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
     """Reject a Cluster for every error that was found, and for nothing else.
 
     Clauses: A27-CDS-04, A27-CDS-07, A27-CDS-10, A29-CDS-01, A29-CDS-02, A29-CDS-03, A29-CDS-04,
@@ -173,7 +173,7 @@ class ClusterReadingRules:
     lrs_server_is_accepted: Callable[[str | None], bool] = lrs_server_is_accepted
     aggregate_type_is_accepted: Callable[[str], bool] = aggregate_type_is_accepted
     underlying_clusters: Callable[[Sequence[str]], tuple[str, ...] | None] = underlying_clusters
-    is_one: Callable[[str, int], bool] = is_one
+    has_one_entry: Callable[[str, int], bool] = has_one_entry
     """Takes the field, `endpoints` or `lb_endpoints`, and its number of entries."""
     host_and_port: Callable[[Any], tuple[str, int] | Sequence[tuple[str, str]]] = host_and_port
     max_requests: Callable[[Sequence[Any]], int] = max_requests
@@ -183,8 +183,8 @@ class ClusterReadingRules:
     policy_of_aggregate_counts: bool = True
     """Set if the policy of an aggregate must be supported (A52-CHANGE-05). A75 ignores the policy;
     our choice is not to check it either (A75-LEAF-03)."""
-    wrong_with_cluster: Callable[[Any, Sequence[tuple[str, str]]], Sequence[tuple[str, str]]] = (
-        as_found
+    cluster_errors: Callable[[Any, Sequence[tuple[str, str]]], Sequence[tuple[str, str]]] = (
+        cluster_errors
     )
     """Takes the message and its errors, as pairs of field and problem. Returns the errors that
     count: a rule may drop some, or add more."""

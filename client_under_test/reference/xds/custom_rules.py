@@ -22,7 +22,7 @@ def is_typed_struct(package: str) -> bool:
     return package in PACKAGES
 
 
-def after_the_last_slash(type_url: str) -> str:
+def policy_name(type_url: str) -> str:
     """A52: the name of the policy is the type's, whatever stands before it.
 
     Clauses: A52-CUSTOM-04, A52-CUSTOM-05 (our choice: without a slash it is the whole).
@@ -38,7 +38,7 @@ def has_policy(name: str, registered: Registered) -> bool:
     return is_known(name, registered)
 
 
-def as_it_is(struct: Any) -> dict[str, Any]:
+def policy_fields(struct: Any) -> dict[str, Any]:
     """A52: the config is the Struct.
 
     Clauses: A52-CUSTOM-01, A52-CUSTOM-02, A52-CUSTOM-07 (our choice: none is an empty one),
@@ -47,7 +47,7 @@ def as_it_is(struct: Any) -> dict[str, Any]:
     return MessageToDict(struct)
 
 
-def by_itself(name: str, fields: dict[str, Any]) -> dict[str, Any]:
+def named_policy(name: str, fields: dict[str, Any]) -> dict[str, Any]:
     """A52: the policy balances all endpoints of a priority, whatever their localities.
 
     Clauses: A52-CUSTOM-12.
@@ -55,7 +55,7 @@ def by_itself(name: str, fields: dict[str, Any]) -> dict[str, Any]:
     return {name: fields}
 
 
-def none_instead(_name: str) -> PolicyConfig | None:
+def policy_after_registry_error(_name: str) -> PolicyConfig | None:
     """A52: reject a Cluster if the registry rejects its policy.
 
     Clauses: A52-CUSTOM-08, A52-CUSTOM-14.
@@ -71,12 +71,12 @@ class CustomPolicyRules:
     """A52: no rule, but what the application has added to the registry of policies."""
     is_typed_struct: Callable[[str], bool] = is_typed_struct
     """Takes the package of the message's type."""
-    policy_name: Callable[[str], str] = after_the_last_slash
+    policy_name: Callable[[str], str] = policy_name
     """Takes the type_url of a TypedStruct."""
     has_policy: Callable[[str, Registered], bool] = has_policy
-    policy_fields: Callable[[Any], dict[str, Any]] = as_it_is
+    policy_fields: Callable[[Any], dict[str, Any]] = policy_fields
     """Takes the Struct; raises ValueError if it has no JSON form."""
-    named_policy: Callable[[str, dict[str, Any]], dict[str, Any]] = by_itself
+    named_policy: Callable[[str, dict[str, Any]], dict[str, Any]] = named_policy
     """Takes the policy's name and config; returns the fields of a LoadBalancingConfig."""
-    when_registry_refuses: Callable[[str], PolicyConfig | None] = none_instead
+    policy_after_registry_error: Callable[[str], PolicyConfig | None] = policy_after_registry_error
     """Takes the registry's error; returns the policy that the Cluster uses instead, or None."""

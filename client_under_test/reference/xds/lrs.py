@@ -100,12 +100,12 @@ class Lrs:
     @property
     def time_to_report(self) -> float:
         """Seconds to the next report."""
-        return self._rules.time_to_report(self._interval or 0.0)
+        return self._rules.load_interval(self._interval or 0.0)
 
     def stream_started(self) -> None:
         """Nothing is reported until the server of this stream has asked."""
         self._interval = None
-        if not self._rules.load_outlives_a_stream:
+        if not self._rules.load_outlives_stream:
             self._gather()
             self._gathered.clear()
 
@@ -119,18 +119,18 @@ class Lrs:
         """Return the reports that are due; keep counting for other clusters."""
         self._gather()
         known = {cluster for cluster, _ in self._gathered}
-        asked = self._rules.asked_for(known, self._clusters, self._wants_all)
+        asked = self._rules.clusters_to_report(known, self._clusters, self._wants_all)
         due = []
         for key, gathered in list(self._gathered.items()):
             if key[0] in asked:
-                load = gathered.load(*key, self._rules.is_told)
+                load = gathered.load(*key, self._rules.reports_locality)
                 if load.localities or load.dropped:
-                    seconds = self._rules.told_time(
+                    seconds = self._rules.reported_interval(
                         now - gathered.since, self._interval or 0.0, now - self._begun_at
                     )
                     due.append(ClusterReport(load, seconds))
                 self._reported_at[key] = now
-            if key[0] in asked or not self._rules.unasked_load_is_kept:
+            if key[0] in asked or not self._rules.keeps_unrequested_load:
                 del self._gathered[key]
         return due
 

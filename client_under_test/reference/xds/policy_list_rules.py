@@ -36,7 +36,7 @@ def prefers_extension(cluster: Any) -> bool:
     return bool(cluster.HasField("load_balancing_policy"))
 
 
-def in_order(entries: Sequence[Any]) -> Sequence[Any]:
+def entries_to_try(entries: Sequence[Any]) -> Sequence[Any]:
     """A52: all entries may have their turn, the first one first.
 
     Clauses: A52-CHANGE-01, A52-LIST-01, A52-LIST-02, A52-LIST-03, A52-LIST-07, A52-LIST-08,
@@ -45,7 +45,7 @@ def in_order(entries: Sequence[Any]) -> Sequence[Any]:
     return entries
 
 
-def type_of(extension: Any) -> str:
+def type_of_policy(extension: Any) -> str:
     """A52: the type of typed_config alone selects the policy and its config.
 
     Clauses: A52-LIST-02, A52-LIST-11, A52-LIST-15 (our choice), A52-LIST-16, A52-LIST-17.
@@ -53,7 +53,7 @@ def type_of(extension: Any) -> str:
     return str(extension.typed_config.type_url)
 
 
-def lacks(_field: str) -> bool:
+def missing_field_is_error(_field: str) -> bool:
     """Refuse the list for an entry without its extension, or without its config, that is reached.
 
     Clauses: A52-LIST-09, A52-LIST-10 (our choice).
@@ -61,7 +61,7 @@ def lacks(_field: str) -> bool:
     return True
 
 
-def error_ends_it(_type_url: str, _level: int) -> bool:
+def error_ends_list(_type_url: str, _level: int) -> bool:
     """A52: a policy that is supported and cannot be converted ends the list, as an error.
 
     Clauses: A52-LIST-04, A52-LIST-05, A52-LIST-06.
@@ -85,7 +85,7 @@ def extension_function_is_accepted(function: int) -> bool:
     return function == int(ring_hash_pb2.RingHash.XX_HASH)
 
 
-def turns_for_all(_config: Any) -> Any:
+def round_robin_config(_config: Any) -> Any:
     """A52: whatever a RoundRobin says, it is turns for all endpoints.
 
     Clauses: A52-ROUND-01, A52-ROUND-02.
@@ -93,7 +93,7 @@ def turns_for_all(_config: Any) -> Any:
     return {"round_robin": {}}
 
 
-def asked_by_a52(type_url: str) -> bool:
+def supports_policy(type_url: str) -> bool:
     """A52: what can be converted is supported, but for what later texts have added.
 
     Clauses: A52-LIST-14.
@@ -101,7 +101,7 @@ def asked_by_a52(type_url: str) -> bool:
     return type_url not in {PICK_FIRST, LEAST_REQUEST, WEIGHTED}
 
 
-def asked_by_a62(type_url: str) -> bool:
+def supports_policy_a62(type_url: str) -> bool:
     """A62: what can be converted is supported, PickFirst too.
 
     Clauses: A52-LIST-14.
@@ -109,7 +109,7 @@ def asked_by_a62(type_url: str) -> bool:
     return type_url not in {LEAST_REQUEST, WEIGHTED}
 
 
-def asked_by_a48(type_url: str) -> bool:
+def supports_policy_a48(type_url: str) -> bool:
     """A48 and A62: LeastRequest is supported, too, and LEAST_REQUEST as lb_policy.
 
     Clauses: A48-LEAST-01, A48-LEAST-02.
@@ -117,7 +117,7 @@ def asked_by_a48(type_url: str) -> bool:
     return type_url != WEIGHTED
 
 
-def asked_by_a58(type_url: str) -> bool:
+def supports_policy_a58(type_url: str) -> bool:
     """A58 and A62: ClientSideWeightedRoundRobin is supported, too.
 
     Clauses: A58-WRR-05.
@@ -157,7 +157,7 @@ def is_duration(seconds: int, nanoseconds: int) -> bool:
     return abs(seconds) <= _LONGEST and abs(nanoseconds) < _NANOS and seconds * nanoseconds >= 0
 
 
-def chosen_by_weight(_lb_policy: str) -> bool:
+def chooses_locality_by_weight(_lb_policy: str) -> bool:
     """A48: below lb_policy LEAST_REQUEST a locality is chosen by its weight, as below ROUND_ROBIN.
 
     Clauses: A48-LEAST-06.
@@ -169,7 +169,7 @@ def chosen_by_weight(_lb_policy: str) -> bool:
 class SupportedPolicyRules:
     """Which types of policies are supported: those that can be converted, or fewer."""
 
-    supports: Callable[[str], bool] = asked_by_a52
+    supports_policy: Callable[[str], bool] = supports_policy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,12 +177,12 @@ class PolicyListRules(SupportedPolicyRules):
     """How the list is read."""
 
     prefers_extension: Callable[[Any], bool] = prefers_extension
-    entries_tried: Callable[[Sequence[Any]], Sequence[Any]] = in_order
-    type_of_policy: Callable[[Any], str] = type_of
+    entries_to_try: Callable[[Sequence[Any]], Sequence[Any]] = entries_to_try
+    type_of_policy: Callable[[Any], str] = type_of_policy
     """Takes an entry's typed_extension_config."""
-    lack_is_an_error: Callable[[str], bool] = lacks
+    missing_field_is_error: Callable[[str], bool] = missing_field_is_error
     """Takes the field that an entry lacks: typed_extension_config, or typed_config."""
-    error_ends_the_list: Callable[[str, int], bool] = error_ends_it
+    error_ends_list: Callable[[str, int], bool] = error_ends_list
     """Takes the type of the policy that could not be converted, and the level of its list."""
     list_is_too_deep: Callable[[int], bool] = list_is_too_deep
     """Takes the nesting level of a list; the Cluster's own list has level 1."""
@@ -196,7 +196,7 @@ class PolicyListRules(SupportedPolicyRules):
     """Takes the name of a duration of weighted_round_robin, and its nanoseconds."""
     is_duration: Callable[[int, int], bool] = is_duration
     """Takes the seconds and nanoseconds of such a duration."""
-    locality_is_chosen_by_weight: Callable[[str], bool] = chosen_by_weight
+    chooses_locality_by_weight: Callable[[str], bool] = chooses_locality_by_weight
     """Takes the name of the policy that picks endpoints in a locality."""
-    round_robin_config: Callable[[Any], Any] = turns_for_all
+    round_robin_config: Callable[[Any], Any] = round_robin_config
     """Takes a RoundRobin message; returns the policy in gRPC's JSON."""

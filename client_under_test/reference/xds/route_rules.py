@@ -33,12 +33,12 @@ def route_is_used(match: Any) -> bool:
     return not match.query_parameters
 
 
-def whatever_it_has_instead(_specifier: str | None) -> bool:
+def ignores_route_action(_specifier: str | None) -> bool:
     """Ignore a route whose cluster_specifier is unset or not supported (A28-ACTION-01)."""
     return True
 
 
-def case_counts(case_sensitive: Any | None) -> bool:
+def path_is_case_sensitive(case_sensitive: Any | None) -> bool:
     """Return whether the case of a path counts: unless case_sensitive is false (A28-MATCH-05)."""
     return case_sensitive is None or bool(case_sensitive.value)
 
@@ -76,7 +76,7 @@ class RouteReadingRules:
     """Takes the runtime_key, and how many of a million requests take the route."""
     route_is_used: Callable[[Any], bool] = route_is_used
     """Takes the match of a route."""
-    action_is_ignored: Callable[[str | None], bool] = whatever_it_has_instead
+    ignores_route_action: Callable[[str | None], bool] = ignores_route_action
     """Takes the name of a cluster_specifier that the client does not support; None: it is unset.
     Otherwise the route is invalid."""
     string_match_pattern: Callable[[str], str] = string_match_pattern
@@ -85,7 +85,7 @@ class RouteReadingRules:
     """Takes the name of the pattern in string_match, and ignore_case."""
     weights_fit: Callable[[int], bool] = weights_fit
     """Takes the sum of the weights of a route's clusters."""
-    path_may_lack: bool = False
+    path_may_be_missing: bool = False
     """A28-MATCH-11: a match must have a path_specifier."""
-    case_counts: Callable[[Any | None], bool] = case_counts
+    path_is_case_sensitive: Callable[[Any | None], bool] = path_is_case_sensitive
     """Takes the message of case_sensitive, or None if it is unset."""

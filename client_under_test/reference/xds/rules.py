@@ -17,9 +17,9 @@ from client_under_test.reference.hash_policy import HashPolicy, read_hash_policy
 from client_under_test.reference.policies.configs import DEFAULT_MAXIMUM, DEFAULT_MINIMUM
 from client_under_test.reference.policies.rules.ring_config import (
     LARGEST_RING,
-    ring_size_is_valid,
-    sizes_fit,
-    text_header,
+    request_hash_header_a76,
+    ring_size_is_accepted,
+    ring_sizes_fit,
 )
 from client_under_test.reference.values import HEALTHY, UNKNOWN
 from client_under_test.reference.xds.cluster_rules import ClusterReadingRules
@@ -67,7 +67,7 @@ def ring_sizes(config: Any) -> tuple[int, int]:
     )
 
 
-def never_taken_back(_noun: str) -> bool:
+def acks_after_nack(_noun: str) -> bool:
     """A46: no ACK of the same response follows a NACK.
 
     Clauses: A46-NACK-04, A46-NACK-08.
@@ -114,7 +114,7 @@ def locality_weight(written: int | None) -> int | None:
     return written or 0
 
 
-def too_heavy(weights: Mapping[int, int]) -> tuple[int, ...]:
+def overweight_priorities(weights: Mapping[int, int]) -> tuple[int, ...]:
     """A27: the priorities whose localities weigh more together than a number of 32 bits can say.
 
     Clause: A27-WEIGHT-01.
@@ -122,9 +122,7 @@ def too_heavy(weights: Mapping[int, int]) -> tuple[int, ...]:
     return tuple(priority for priority, weight in weights.items() if weight >= 1 << 32)
 
 
-def endpoints_as_found(
-    _message: Any, found: Sequence[tuple[str, str]]
-) -> Sequence[tuple[str, str]]:
+def endpoint_errors(_message: Any, found: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
     """Whatever is wrong with endpoints makes them bad ones.
 
     Clauses: A27-VALID-01, A27-VALID-02, A27-VALID-03, A27-VALID-04, A27-VALID-05, A27-VALID-06,
@@ -141,7 +139,7 @@ def endpoint_is_used(health: int) -> bool:
     return health in {UNKNOWN, HEALTHY}
 
 
-def each_by_its_own(good: Sequence[bool]) -> Sequence[bool]:
+def usable_in_locality(good: Sequence[bool]) -> Sequence[bool]:
     """Judge each endpoint of a locality separately.
 
     Clauses: A27-HEALTH-01, A27-PRIO-06.
@@ -152,7 +150,7 @@ def each_by_its_own(good: Sequence[bool]) -> Sequence[bool]:
 # The protocol.
 
 
-def decoded(message: Any, body: bytes) -> Any:
+def decode(message: Any, body: bytes) -> Any:
     """Parse bytes as a message of this class; raises DecodeError.
 
     Clauses: A52-INPUT-02, A52-INPUT-06.
@@ -160,7 +158,7 @@ def decoded(message: Any, body: bytes) -> Any:
     return message.FromString(body)
 
 
-def kept_with_the_stream(_is_wanted: bool) -> bool:  # noqa: FBT001 - a state
+def keeps_nonce(_is_wanted: bool) -> bool:  # noqa: FBT001 - a state
     """Keep the nonce of a type while the stream lasts, even if nothing of it is subscribed to.
 
     Clauses: A27-ADS-02.
@@ -211,7 +209,7 @@ def drop_share(numerator: int, of: int) -> int | None:
     return min(numerator * (_MILLION // of), _MILLION)
 
 
-def drop_may_lack(_field: str) -> bool:
+def drop_field_may_be_missing(_field: str) -> bool:
     """Refuse an entry of drop_overloads without a name, a share or a known denominator.
 
     Our choice: A27 does not say (A27-DROP-14).
@@ -219,7 +217,7 @@ def drop_may_lack(_field: str) -> bool:
     return False
 
 
-def as_wanted(_noun: str, names: Sequence[str]) -> Sequence[str]:
+def names_to_request(_noun: str, names: Sequence[str]) -> Sequence[str]:
     """A37: subscribe once to each resource, however many watchers it has, until none is left.
 
     Clauses: A27-ADS-03, A27-LDS-04, A37-TREE-07, A37-TREE-08, A37-TREE-09, A37-TREE-10,
@@ -228,7 +226,7 @@ def as_wanted(_noun: str, names: Sequence[str]) -> Sequence[str]:
     return names
 
 
-def the_very_name(_noun: str, name: str, wanted: Sequence[str]) -> str | None:
+def requested_name(_noun: str, name: str, wanted: Sequence[str]) -> str | None:
     """A27: use a resource only under exactly the requested name.
 
     Clauses: A27-CDS-08, A27-CDS-09, A27-LDS-05, A27-RDS-01.
@@ -236,7 +234,7 @@ def the_very_name(_noun: str, name: str, wanted: Sequence[str]) -> str | None:
     return name if name in wanted else None
 
 
-def left_out_is_deleted(noun: str) -> bool:
+def omission_deletes(noun: str) -> bool:
     """A27: a response has all Listeners and Clusters; one that it omits no longer exists.
 
     A resource that the server sends again is used again, even if A53 ignored its deletion.
@@ -246,7 +244,7 @@ def left_out_is_deleted(noun: str) -> bool:
     return noun in {"Listener", "Cluster"}
 
 
-def who_has_nothing(_noun: str, is_there: bool) -> bool:  # noqa: FBT001 - a state
+def reports_lost_stream(_noun: str, is_there: bool) -> bool:  # noqa: FBT001 - a state
     """A57: report a lost control plane only to watchers of resources that are not cached.
 
     Clauses: A37-TROUBLE-15, A37-TROUBLE-16, A37-TROUBLE-29, A57-STREAM-06.
@@ -254,7 +252,7 @@ def who_has_nothing(_noun: str, is_there: bool) -> bool:  # noqa: FBT001 - a sta
     return not is_there
 
 
-def before_any_answer(has_answered: bool) -> bool:  # noqa: FBT001 - a state
+def stream_end_is_error(has_answered: bool) -> bool:  # noqa: FBT001 - a state
     """A57: the end of a stream is an error only if no response came on it.
 
     Clauses: A57-STREAM-01, A57-STREAM-02.
@@ -262,7 +260,7 @@ def before_any_answer(has_answered: bool) -> bool:  # noqa: FBT001 - a state
     return not has_answered
 
 
-def on_a_connection(stream_is_up: bool) -> bool:  # noqa: FBT001 - a state
+def resource_timer_runs(stream_is_up: bool) -> bool:  # noqa: FBT001 - a state
     """A57: start no timer before a connected stream has requested the resource.
 
     Clauses: A57-TIMER-02.
@@ -270,7 +268,7 @@ def on_a_connection(stream_is_up: bool) -> bool:  # noqa: FBT001 - a state
     return stream_is_up
 
 
-def what_is_not_there(is_there: bool, _was_timed: bool) -> bool:  # noqa: FBT001 - states
+def resource_is_timed(is_there: bool, _was_timed: bool) -> bool:  # noqa: FBT001 - states
     """A57: a timer runs for each missing resource, from the request on, on each stream again.
 
     Clauses: A57-TIMER-03, A57-TIMER-04.
@@ -278,7 +276,7 @@ def what_is_not_there(is_there: bool, _was_timed: bool) -> bool:  # noqa: FBT001
     return not is_there
 
 
-def everybody(watchers: Sequence[Watcher]) -> Sequence[Watcher]:
+def watchers_to_notify(watchers: Sequence[Watcher]) -> Sequence[Watcher]:
     """A37: all watchers of a resource receive its updates."""
     return watchers
 
@@ -298,8 +296,8 @@ class XdsRules(
 
     read_hash_policy: Callable[[Any], HashPolicy] = read_hash_policy
     """Raises BadHashPolicy for a policy that cannot be used: hash_policy.py."""
-    size_is_accepted: Callable[[int], bool] = ring_size_is_valid
-    sizes_fit: Callable[[int, int], bool] = sizes_fit
+    ring_size_is_accepted: Callable[[int], bool] = ring_size_is_accepted
+    ring_sizes_fit: Callable[[int, int], bool] = ring_sizes_fit
     checks_unused_config: bool = False
     """A42-CDS-20: whether ring_hash_lb_config is checked with ROUND_ROBIN, too."""
     function_is_accepted: Callable[[int], bool] = function_is_accepted
@@ -309,51 +307,51 @@ class XdsRules(
     weight_is_used: Callable[[int], bool] = weight_is_used
     """Takes the weight of a cluster in weighted_clusters."""
     supported_policy: Callable[[int], str | None] = supported_policy
-    request_hash_header: Callable[[Any], str | None] = text_header
+    request_hash_header: Callable[[Any], str | None] = request_hash_header_a76
     """A76: reads the field of this name; earlier editions ignore it."""
     endpoint_weight: Callable[[int | None], int | None] = endpoint_weight
     locality_weight: Callable[[int | None], int | None] = locality_weight
-    too_heavy: Callable[[Mapping[int, int]], tuple[int, ...]] = too_heavy
+    overweight_priorities: Callable[[Mapping[int, int]], tuple[int, ...]] = overweight_priorities
     endpoint_is_used: Callable[[int], bool] = endpoint_is_used
-    used_in_locality: Callable[[Sequence[bool]], Sequence[bool]] = each_by_its_own
+    usable_in_locality: Callable[[Sequence[bool]], Sequence[bool]] = usable_in_locality
     """Takes whether each endpoint of a locality is healthy enough to be used."""
-    wrong_with_endpoints: Callable[[Any, Sequence[tuple[str, str]]], Sequence[tuple[str, str]]] = (
-        endpoints_as_found
+    endpoint_errors: Callable[[Any, Sequence[tuple[str, str]]], Sequence[tuple[str, str]]] = (
+        endpoint_errors
     )
-    """Like `wrong_with_cluster`, for a ClusterLoadAssignment."""
+    """Like `cluster_errors`, for a ClusterLoadAssignment."""
     address_may_repeat: bool = False
     """A42-RING-20 accepts a repeated address; A27 rejects it."""
-    decoded: Callable[[Any, bytes], Any] = decoded
+    decode: Callable[[Any, bytes], Any] = decode
     """Takes the class of a resource, and its bytes."""
     is_wrapper: Callable[[str], bool] = is_wrapper
     """Takes the type of the message in the place of a resource."""
-    keeps_nonce: Callable[[bool], bool] = kept_with_the_stream
+    keeps_nonce: Callable[[bool], bool] = keeps_nonce
     """Takes whether resources of the type are still subscribed to."""
     version_of_nack: Callable[[str, str], str] = version_of_nack
     version_of_subscription: Callable[[str, str], str] = version_of_subscription
     """Takes the last accepted version, and that of the last response if the client rejected it."""
-    takes_nacks_back: Callable[[str], bool] = never_taken_back
+    acks_after_nack: Callable[[str], bool] = acks_after_nack
     """Takes the message of the resources in the response that the client NACKs."""
     reason_of_nack: Callable[[Sequence[str]], str] = reason_of_nack
-    drop_may_lack: Callable[[str], bool] = drop_may_lack
+    drop_field_may_be_missing: Callable[[str], bool] = drop_field_may_be_missing
     """Takes the field whose value is missing or unknown."""
     drop_share: Callable[[int, int], int | None] = drop_share
     """Takes the numerator and the denominator as a number."""
-    names_asked_for: Callable[[str, Sequence[str]], Sequence[str]] = as_wanted
+    names_to_request: Callable[[str, Sequence[str]], Sequence[str]] = names_to_request
     """Takes the short name of a message, such as Cluster, and the watched names."""
-    taken_for: Callable[[str, str, Sequence[str]], str | None] = the_very_name
+    requested_name: Callable[[str, str, Sequence[str]], str | None] = requested_name
     """Takes the short name of a message, the name of a received resource, and the requested names;
     returns the requested name that it is used for, or None."""
-    left_out_is_deleted: Callable[[str], bool] = left_out_is_deleted
-    told_of_news: Callable[[Sequence[Any]], Sequence[Any]] = everybody
-    hears_of_loss: Callable[[str, bool], bool] = who_has_nothing
+    omission_deletes: Callable[[str], bool] = omission_deletes
+    watchers_to_notify: Callable[[Sequence[Any]], Sequence[Any]] = watchers_to_notify
+    reports_lost_stream: Callable[[str, bool], bool] = reports_lost_stream
     """Takes the short name of a message, and whether the resource is cached."""
-    end_is_an_error: Callable[[bool], bool] = before_any_answer
-    is_timed: Callable[[bool, bool], bool] = what_is_not_there
+    stream_end_is_error: Callable[[bool], bool] = stream_end_is_error
+    resource_is_timed: Callable[[bool, bool], bool] = resource_is_timed
     """Takes whether the resource is cached, and whether a timer ran for it on an earlier stream."""
-    time_runs: Callable[[bool], bool] = on_a_connection
+    resource_timer_runs: Callable[[bool], bool] = resource_timer_runs
     """Takes whether the stream is up."""
-    uses_good_beside_bad: bool = True
+    uses_valid_resources: bool = True
     """A46-NACK-01, A46-NACK-02, A46-NACK-03: use the valid resources of a response that also has
     invalid resources."""
     certificate_providers: frozenset[str] = frozenset()

@@ -18,32 +18,32 @@ _LONGEST: Final = 315_576_000_000
 _NANOS: Final = 1_000_000_000
 
 
-def cookies_alone(type_url: str) -> bool:
+def session_state_is_accepted(type_url: str) -> bool:
     """Return whether a session state is supported: CookieBasedSessionState only (A55-CONF-01)."""
     return type_url == COOKIE_STATE
 
 
-def has_a_name(name: str) -> bool:
+def cookie_name_is_accepted(name: str) -> bool:
     """Return whether the name of a cookie is valid (A55-CONF-02)."""
     return bool(name)
 
 
-def is_not_negative(seconds: int, nanoseconds: int) -> bool:
+def cookie_ttl_is_accepted(seconds: int, nanoseconds: int) -> bool:
     """Return whether a ttl is valid (A55-CONF-03, A55-CONF-04)."""
     return 0 <= seconds <= _LONGEST and 0 <= nanoseconds < _NANOS
 
 
-def http_options_alone(type_url: str) -> bool:
+def upstream_config_is_accepted(type_url: str) -> bool:
     """Return whether an upstream_config is supported: HttpProtocolOptions (A75-SESSION-02)."""
     return type_url == HTTP_OPTIONS
 
 
-def is_in_range(seconds: int, nanoseconds: int) -> bool:
+def idle_timeout_is_accepted(seconds: int, nanoseconds: int) -> bool:
     """Return whether an idle_timeout is valid (A75-SESSION-03)."""
-    return is_not_negative(seconds, nanoseconds)
+    return cookie_ttl_is_accepted(seconds, nanoseconds)
 
 
-def known_statuses(written: Sequence[int] | None) -> frozenset[int]:
+def override_host_status(written: Sequence[int] | None) -> frozenset[int]:
     """Return the statuses that count, of override_host_status; None: it is unset.
 
     Clauses: A55-HOST-03, A55-HOST-04, A55-HOST-05.
@@ -53,7 +53,7 @@ def known_statuses(written: Sequence[int] | None) -> frozenset[int]:
     return frozenset(written) & {UNKNOWN, HEALTHY, DRAINING}
 
 
-def usable_or_draining(health: int) -> bool:
+def endpoint_is_used_a55(health: int) -> bool:
     """Return whether an endpoint is listed: A55 adds those that are DRAINING.
 
     Clauses: A27-HEALTH-01, A55-HOST-02.
@@ -67,15 +67,15 @@ class SessionConfigRules:
 
     has_session_affinity: bool = False
     """A55: the client knows the filter StatefulSession."""
-    session_state_is_accepted: Callable[[str], bool] = cookies_alone
+    session_state_is_accepted: Callable[[str], bool] = session_state_is_accepted
     """Takes the type of the session_state."""
-    cookie_name_is_accepted: Callable[[str], bool] = has_a_name
-    cookie_ttl_is_accepted: Callable[[int, int], bool] = is_not_negative
+    cookie_name_is_accepted: Callable[[str], bool] = cookie_name_is_accepted
+    cookie_ttl_is_accepted: Callable[[int, int], bool] = cookie_ttl_is_accepted
     """Takes seconds and nanoseconds."""
     checks_session_overrides: bool = True
     """A55-CONF-08: whether the cookies of overrides must be valid."""
-    upstream_config_is_accepted: Callable[[str], bool] = http_options_alone
+    upstream_config_is_accepted: Callable[[str], bool] = upstream_config_is_accepted
     """Takes the type of an upstream_config."""
-    idle_timeout_is_accepted: Callable[[int, int], bool] = is_in_range
+    idle_timeout_is_accepted: Callable[[int, int], bool] = idle_timeout_is_accepted
     """Takes seconds and nanoseconds."""
-    override_host_status: Callable[[Sequence[int] | None], frozenset[int]] = known_statuses
+    override_host_status: Callable[[Sequence[int] | None], frozenset[int]] = override_host_status

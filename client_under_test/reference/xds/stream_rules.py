@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 
-def first_of_a_stream(is_first: bool, _streams: int) -> bool:  # noqa: FBT001 - a state
+def sends_node(is_first: bool, _streams: int) -> bool:  # noqa: FBT001 - a state
     """A27: send the node in the first request of each stream.
 
     Clauses: A27-ADS-04, A27-ADS-05 (our choice: in no later one).
@@ -14,7 +14,7 @@ def first_of_a_stream(is_first: bool, _streams: int) -> bool:  # noqa: FBT001 - 
     return is_first
 
 
-def no_nonce(_nonce: str) -> str:
+def nonce_on_new_stream(_nonce: str) -> str:
     """Forget the nonces of a stream when it ends.
 
     Clauses: A27-ADS-06.
@@ -22,7 +22,7 @@ def no_nonce(_nonce: str) -> str:
     return ""
 
 
-def version_of_before(accepted: str) -> str:
+def version_on_new_stream(accepted: str) -> str:
     """Send the last accepted version of each type on a new stream.
 
     Clauses: A27-ADS-07.
@@ -30,7 +30,7 @@ def version_of_before(accepted: str) -> str:
     return accepted
 
 
-def what_is_wanted(_noun: str, names: Sequence[str]) -> bool:
+def requests_on_new_stream(_noun: str, names: Sequence[str]) -> bool:
     """A57: subscribe to everything in use on a new stream, and send no request without names.
 
     Clauses: A27-ADS-08, A57-STREAM-03.
@@ -38,7 +38,7 @@ def what_is_wanted(_noun: str, names: Sequence[str]) -> bool:
     return bool(names)
 
 
-def every_response(_is_wanted: bool) -> bool:  # noqa: FBT001 - a state
+def answers_response(_is_wanted: bool) -> bool:  # noqa: FBT001 - a state
     """Answer each response, whether the client subscribes to any resource of its type or not.
 
     Clauses: A27-ADS-09.
@@ -46,7 +46,7 @@ def every_response(_is_wanted: bool) -> bool:  # noqa: FBT001 - a state
     return True
 
 
-def any_size(_size: int) -> bool:
+def accepts_size(_size: int) -> bool:
     """Read a response of any size.
 
     Clauses: A27-ADS-14.
@@ -54,7 +54,7 @@ def any_size(_size: int) -> bool:
     return True
 
 
-def known_type(type_url: str) -> str:
+def type_of_response(type_url: str) -> str:
     """Ignore a response of an unknown type.
 
     Clauses: A27-ADS-11.
@@ -62,7 +62,7 @@ def known_type(type_url: str) -> str:
     return type_url
 
 
-def whatever_its_version(_version: str, _accepted: str, _number: int) -> bool:
+def reads_version(_version: str, _accepted: str, _number: int) -> bool:
     """Read each response: versions have no order, and the number of responses has no limit.
 
     Clauses: A27-ADS-10, A27-ADS-13, A46-NACK-06.
@@ -70,7 +70,7 @@ def whatever_its_version(_version: str, _accepted: str, _number: int) -> bool:
     return True
 
 
-def streams_without_a_response(failures: int) -> int:
+def ads_backoff_failures(failures: int) -> int:
     """A57: back off by the number of streams in a row that had no response.
 
     Clauses: A57-STREAM-04.
@@ -82,26 +82,26 @@ def streams_without_a_response(failures: int) -> int:
 class AdsStreamRules:
     """One way of using ADS streams."""
 
-    sends_node: Callable[[bool, int], bool] = first_of_a_stream
+    sends_node: Callable[[bool, int], bool] = sends_node
     """Takes whether a request is the first of its stream, and the number of the stream."""
-    nonce_on_new_stream: Callable[[str], str] = no_nonce
+    nonce_on_new_stream: Callable[[str], str] = nonce_on_new_stream
     """Takes the last nonce of the type on the stream before."""
-    version_on_new_stream: Callable[[str], str] = version_of_before
+    version_on_new_stream: Callable[[str], str] = version_on_new_stream
     """Takes the last accepted version of the type."""
-    is_requested_on_new_stream: Callable[[str, Sequence[str]], bool] = what_is_wanted
+    requests_on_new_stream: Callable[[str, Sequence[str]], bool] = requests_on_new_stream
     """Takes the short name of a message, and the names that the client subscribes to."""
-    is_answered: Callable[[bool], bool] = every_response
+    answers_response: Callable[[bool], bool] = answers_response
     """Takes whether the client subscribes to any resource of the type."""
-    size_is_read: Callable[[int], bool] = any_size
+    accepts_size: Callable[[int], bool] = accepts_size
     """Takes the bytes of a response. The client ignores a response of another size."""
-    type_of_response: Callable[[str], str] = known_type
+    type_of_response: Callable[[str], str] = type_of_response
     """Takes the type of a response, and returns the type that the client reads it as."""
     name_may_repeat: bool = False
     """A27-ADS-12: reject a response that has two resources of one name."""
-    is_read: Callable[[str, str, int], bool] = whatever_its_version
+    reads_version: Callable[[str, str, int], bool] = reads_version
     """Takes the version of a response, the last accepted one, and how many responses of the type
     came on the stream. The client ACKs a response that it does not read."""
-    ads_failures_that_count: Callable[[int], int] = streams_without_a_response
+    ads_backoff_failures: Callable[[int], int] = ads_backoff_failures
     """Takes the number of ADS streams in a row without a response."""
-    ads_answer_ends_backoff: bool = True
+    ads_response_ends_backoff: bool = True
     """A57-STREAM-05: a response on a stream resets the backoff."""

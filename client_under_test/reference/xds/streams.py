@@ -43,13 +43,13 @@ class KeptStream:
         clock: Clock,
         backoff_delay: BackoffDelay,
         rng: random.Random,
-        begins_again: Callable[[str], bool] = lambda _: True,
-        failures_that_count: Callable[[int], int] = lambda failures: failures,
-        answer_ends_backoff: bool = True,
+        reopens: Callable[[str], bool] = lambda _: True,
+        backoff_failures: Callable[[int], int] = lambda failures: failures,
+        response_ends_backoff: bool = True,
     ) -> None:
-        self._begins_again = begins_again
-        self._failures_that_count = failures_that_count
-        self._answer_ends_backoff = answer_ends_backoff
+        self._reopens = reopens
+        self._backoff_failures = backoff_failures
+        self._response_ends_backoff = response_ends_backoff
         self._path = path
         self._user = user
         self._authority = authority
@@ -103,7 +103,7 @@ class KeptStream:
 
     def message(self, data: bytes) -> None:
         """Hand it on: a server that answers is a good one."""
-        if self._answer_ends_backoff:
+        if self._response_ends_backoff:
             self._failures = 0
         self._user.message(data)
 
@@ -112,10 +112,10 @@ class KeptStream:
         if self._rpc is None:
             return
         self._rpc = None
-        if not self._begins_again(status.code):
+        if not self._reopens(status.code):
             self._is_wanted = False
         self._failures += 1
-        wait = self._backoff_delay(self._failures_that_count(self._failures), self._rng.random())
+        wait = self._backoff_delay(self._backoff_failures(self._failures), self._rng.random())
         left = max(0.0, self._started_at + wait - self._clock.now())
         self._timer = self._clock.call_later(left, self._on_timer)
         self._user.ended(status)

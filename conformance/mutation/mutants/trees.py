@@ -7,8 +7,8 @@ from client_under_test.reference.clusters.aggregates import (
     LeafEndpoints,
     Leaves,
     PriorityNames,
-    a_policy_for_each_leaf,
-    nothing_found,
+    endpoints_without_data,
+    policy_tree_a75,
 )
 from client_under_test.reference.clusters.discovery import Aggregate
 from client_under_test.reference.policies.interface import Update
@@ -22,7 +22,7 @@ def of_leaves(change: Callable[[Leaves], Leaves]) -> Tree:
     def broken(
         aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: Rules
     ) -> Update:
-        return a_policy_for_each_leaf(aggregate, change(leaves), names, rules)
+        return policy_tree_a75(aggregate, change(leaves), names, rules)
 
     return broken
 
@@ -33,7 +33,7 @@ def instead(update: Update, when: Callable[[Leaves], bool]) -> Tree:
     def broken(
         aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: Rules
     ) -> Update:
-        made = a_policy_for_each_leaf(aggregate, leaves, names, rules)
+        made = policy_tree_a75(aggregate, leaves, names, rules)
         return update if when(leaves) else made
 
     return broken
@@ -88,11 +88,11 @@ def for_ever(given_up: Callable[[LeafEndpoints], bool]) -> Callable[[Leaves], Le
     def without(leaves: Leaves) -> Leaves:
         lost.update(leaf.name for leaf, found in leaves if given_up(found))
         return [
-            (leaf, nothing_found("given up") if leaf.name in lost else found)
+            (leaf, endpoints_without_data("given up") if leaf.name in lost else found)
             for leaf, found in leaves
         ]
 
     return without
 
 
-SHORT = {"time_to_come": lambda _: (0.3, True)}
+SHORT = {"resource_timeout": lambda _: (0.3, True)}

@@ -27,7 +27,7 @@ def names_asked_for(noun: str, names: Sequence[str]) -> Sequence[str]:
 def leafless(environment: Mapping[str, str] = os.environ) -> behavior.Behavior:
     """Return the usual behavior without these requests."""
     made = of_the_environment(environment)
-    return replace(made, xds=replace(made.xds, names_asked_for=names_asked_for))
+    return replace(made, xds=replace(made.xds, names_to_request=names_asked_for))
 
 
 def say_version(told: Any, kind: str, **fields: Any) -> None:

@@ -408,7 +408,7 @@ def test_explain_names_the_rules_and_mutants_of_a_clause_and_its_own_scenario_fi
         (label, words.partition(":")[0]): Path(path).read_text().splitlines()[int(number) - 1]
         for label, words, path, number in found
     }
-    assert places["reference", "refusal_leaves_what_was"].startswith("def refusal_leaves_what_was(")
+    assert places["reference", "rejection_removes"].startswith("def rejection_removes(")
     assert places["mutant", "all_or_nothing"] == "all_or_nothing = Mutant("
     assert next(words for label, words, *_ in found if label == "scenario").startswith("nack.")
     assert "  says      edition envoy: " in told

@@ -13,10 +13,10 @@ from client_under_test.reference.clusters.aggregates import (
     LocalityEndpoints,
     PriorityNames,
     endpoints_of,
+    endpoints_without_data,
     found_by_dns,
+    keeps_priority_name,
     make_update,
-    nothing_found,
-    shares_a_locality,
 )
 from client_under_test.reference.clusters.discovery import Aggregate, Leaf
 from client_under_test.reference.editions.editions import MODERN, SEED, Rules
@@ -115,7 +115,7 @@ def test_a61_dns_is_one_endpoint_under_any_policy() -> None:
 @pytest.mark.parametrize("rules", BOTH)
 def test_tree_serves(rules: Rules) -> None:
     leaves = [(leaf("B"), found("b:1")), (leaf("C"), found("c:1"))]
-    rules = replace(rules, policy_source=lambda _aggregate, _leaf: TURNS)
+    rules = replace(rules, policy_of_leaf=lambda _aggregate, _leaf: TURNS)
     update = make_update("A", aggregate("A", "B", "C"), leaves, PriorityNames(), rules)
     bench = Bench(update.config, rules)
     bench.update(update.endpoints)
@@ -129,8 +129,8 @@ def test_tree_serves(rules: Rules) -> None:
 
 @pytest.mark.parametrize("rules", BOTH)
 def test_a_leaf_without_endpoints_is_passed_over(rules: Rules) -> None:
-    leaves = [(leaf("B"), nothing_found("no data")), (leaf("C"), found("c:1"))]
-    rules = replace(rules, policy_source=lambda _aggregate, _leaf: TURNS)
+    leaves = [(leaf("B"), endpoints_without_data("no data")), (leaf("C"), found("c:1"))]
+    rules = replace(rules, policy_of_leaf=lambda _aggregate, _leaf: TURNS)
     update = make_update("A", aggregate("A", "B", "C"), leaves, PriorityNames(), rules)
     bench = Bench(update.config, rules)
     bench.update(update.endpoints)
@@ -151,14 +151,14 @@ def test_another_list_of_leaves_is_switched_gracefully_by_a37_only(rules: Rules)
         )
         return Update(config=ClusterManagerConfig(children={"A": made.config}), endpoints=below)
 
-    rules = replace(rules, policy_source=lambda _aggregate, _leaf: TURNS)
+    rules = replace(rules, policy_of_leaf=lambda _aggregate, _leaf: TURNS)
     first = update("B", "C")
     bench = Bench(first.config, rules)
     bench.update(first.endpoints)
     bench.ready("B:1")
     changed = update("D", "B")
     bench.update(changed.endpoints, changed.config)
-    if rules.enclosed is MODERN.rules.enclosed:
+    if rules.enclosing_policy is MODERN.rules.enclosing_policy:
         assert bench.pick(cluster="A") == Queue()
     else:
         assert bench.served_by(cluster="A") == "B:1"
@@ -194,7 +194,7 @@ def test_priorities_keep_their_names() -> None:
     names = PriorityNames()
 
     def assign(cluster: str, priorities: list[frozenset[Locality]]) -> tuple[str, ...]:
-        return names.assign(cluster, priorities, shares_a_locality)
+        return names.assign(cluster, priorities, keeps_priority_name)
 
     near, far = frozenset({NEAR}), frozenset({FAR})
     first, second = assign("A", [near, far])
@@ -235,7 +235,7 @@ def test_drops() -> None:
     result = bench.pick()
     assert isinstance(result, Drop)
     assert result.category == "all"
-    assert bench.tools.rules.wait_for_ready(result) == result
+    assert bench.tools.rules.queue_wait_for_ready(result) == result
     bench.tools.ledger.dropped(result)
     assert bench.tools.ledger.take() == (
         ClusterLoad(cluster="C", service_name="S", dropped=1, dropped_by_category=(("all", 1),)),

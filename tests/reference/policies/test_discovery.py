@@ -128,7 +128,7 @@ def test_a_circle_without_a_leaf_fails(rules: Rules, listed: tuple[str, ...]) ->
 
 
 def test_a_circle_that_is_followed_is_too_deep() -> None:
-    rules = replace(SEED.rules, leads_round=discovery.circles_are_followed)
+    rules = replace(SEED.rules, is_cycle=discovery.circles_are_followed)
     found = discover("A", known(aggregate("A", "B", "A"), leaf("B")), rules)
     assert found.failure is not None
     assert "deep" in found.failure.details

@@ -64,8 +64,8 @@ def test_choice(children: str, a42: failover.Choice, a56: failover.Choice) -> No
         None if word == "?" else ChildView(letters[word[0]], timer_runs=word.endswith("*"))
         for word in children.split()
     ]
-    assert failover.choose_by_a42(views) == a42
-    assert failover.choose_by_a56(views) == a56
+    assert failover.choose_priority(views) == a42
+    assert failover.choose_priority_a56(views) == a56
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_timer_begins(states: list[State], begins: list[bool]) -> None:
     before, settled = CONNECTING, IDLE
     for state, expected in zip(states, begins, strict=True):
         for runs in (False, True):
-            assert failover.timer_begins(before, state, settled, runs) is expected
+            assert failover.starts_failover_timer(before, state, settled, runs) is expected
         settled = failover.settled_state(settled, state)
         before = state
 

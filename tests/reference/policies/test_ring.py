@@ -52,11 +52,11 @@ def test_places_are_hashes_of_key_and_number() -> None:
     ("request_hash", "index"), [(0, 0), (10, 0), (11, 1), (20, 1), (25, 2), (30, 2), (31, 0)]
 )
 def test_first_entry_at_or_after(request_hash: int, index: int) -> None:
-    assert ring.first_at_or_after((10, 20, 30), request_hash) == index
+    assert ring.find_entry((10, 20, 30), request_hash) == index
 
 
 def test_walk_meets_each_once_and_wraps() -> None:
-    assert list(ring.each_endpoint_once((0, 1, 1, 2, 0), 3)) == [2, 0, 1]
+    assert list(ring.endpoints_along_ring((0, 1, 1, 2, 0), 3)) == [2, 0, 1]
 
 
 @settings(deadline=None, derandomize=True, max_examples=50)
@@ -87,8 +87,8 @@ def test_anchored_ring_moves_keys_of_the_removed_only() -> None:
     after = made({name: weight[name] for name in names if name != "z"}, 1)
     for number in range(2000):
         hashed = xxhash.xxh64_intdigest(str(number).encode())
-        old = names[before.owners[ring.first_at_or_after(before.hashes, hashed)]]
-        new = names[after.owners[ring.first_at_or_after(after.hashes, hashed)]]
+        old = names[before.owners[ring.find_entry(before.hashes, hashed)]]
+        new = names[after.owners[ring.find_entry(after.hashes, hashed)]]
         assert old in {new, "z"}
 
 
@@ -136,14 +136,16 @@ def test_a76_hash_key() -> None:
 
 def test_products_and_shares() -> None:
     example = [weights.Weights(3, (2, 1)), weights.Weights(2, (3, 1))]
-    assert weights.products(example) == ((6, 3), (6, 2))  # the example of A42
+    assert weights.endpoint_weights(example) == ((6, 3), (6, 2))  # the example of A42
     unit = 1 << 31
-    for localities, priority in zip(weights.shares(example), ((0.4, 0.2), (0.3, 0.1)), strict=True):
+    for localities, priority in zip(
+        weights.endpoint_weights_a113(example), ((0.4, 0.2), (0.3, 0.1)), strict=True
+    ):
         assert [share / unit for share in localities] == pytest.approx(priority, abs=1e-8)
 
 
 def test_shares_round_down_and_never_to_nothing() -> None:
-    assert weights.shares([weights.Weights(1, (1, 2**32 - 1))])[0][0] == 1
+    assert weights.endpoint_weights_a113([weights.Weights(1, (1, 2**32 - 1))])[0][0] == 1
     third = (1 << 31) // 3
-    assert weights.shares([weights.Weights(5, (1, 1, 1))]) == ((third,) * 3,)
-    assert weights.shares([weights.Weights(1, (0,))]) == ((1,),)
+    assert weights.endpoint_weights_a113([weights.Weights(5, (1, 1, 1))]) == ((third,) * 3,)
+    assert weights.endpoint_weights_a113([weights.Weights(1, (0,))]) == ((1,),)

@@ -35,7 +35,7 @@ def hash_for(addresses: tuple[str, ...], order: tuple[str, ...], rules: Rules = 
     standing = ring.standings([endpoint(address) for address in addresses], rules)
     made = ring.build(standing, ring.Sizes(1024, 4096), rules)
     for start, request_hash in enumerate(made.hashes):
-        walk = [addresses[owner] for owner in rules.along_the_ring(made.owners, start)]
+        walk = [addresses[owner] for owner in rules.endpoints_along_ring(made.owners, start)]
         if tuple(walk[: len(order)]) == order:
             return request_hash
     raise AssertionError(order)
@@ -192,7 +192,7 @@ def test_all_failed_fails(rules: Rules) -> None:
     result = bench.pick(hash_for(ADDRESSES[:2], ("b:1",)))
     assert isinstance(result, Fail)
     assert result.status.details == "b:1 failed"
-    assert isinstance(rules.wait_for_ready(result), Queue)
+    assert isinstance(rules.queue_wait_for_ready(result), Queue)
 
 
 @pytest.mark.parametrize("rules", BOTH)

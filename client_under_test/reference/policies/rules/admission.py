@@ -43,7 +43,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     """Sums of the metrics that backends reported (A64)."""
 
 
-def falls_to(drops: Sequence[DropCategory], random: random.Random) -> str | None:
+def drop_category(drops: Sequence[DropCategory], random: random.Random) -> str | None:
     """Draw for each category in turn (A27); the name of the first that the request falls to.
 
     Clauses: A27-DROP-01, A27-DROP-04, A27-DROP-08, A32-CB-24.
@@ -54,7 +54,7 @@ def falls_to(drops: Sequence[DropCategory], random: random.Random) -> str | None
     return None
 
 
-def at_each_pick(_args: PickArgs) -> bool:
+def draws_drop(_args: PickArgs) -> bool:
     """Draw for a request whenever it is picked for, also after it has waited.
 
     Our choice: A27 does not say (A27-DROP-12).
@@ -95,7 +95,7 @@ def in_flight_key(account: Account) -> tuple[object, ...]:
     return account.cluster, account.service_name
 
 
-def counted_for(account: Account) -> LoadKey | None:
+def load_key(account: Account) -> LoadKey | None:
     """Cluster, service name and locality of the endpoint.
 
     None for a cluster without lrs_server.
@@ -109,12 +109,12 @@ def counted_for(account: Account) -> LoadKey | None:
     return LoadKey(account.cluster, account.service_name, account.locality)
 
 
-def while_waiting(counts: Counts) -> Counts:
+def count_queued(counts: Counts) -> Counts:
     """A42-LOAD-04: a request that waits for another pick does not count."""
     return counts
 
 
-def when_sent(counts: Counts) -> Counts:
+def count_sent(counts: Counts) -> Counts:
     """Count a request that was sent.
 
     Clauses: A42-LOAD-04, A27-LRS-20.
@@ -124,7 +124,7 @@ def when_sent(counts: Counts) -> Counts:
     )
 
 
-def when_ended(counts: Counts, ok: bool) -> Counts:  # noqa: FBT001 - how it ended
+def count_ended(counts: Counts, ok: bool) -> Counts:  # noqa: FBT001 - how it ended
     """Count the end of a request that was sent.
 
     Clauses: A42-LOAD-04, A42-LOAD-06, A27-LRS-10, A27-LRS-11, A27-LRS-20.
@@ -137,17 +137,17 @@ def when_ended(counts: Counts, ok: bool) -> Counts:  # noqa: FBT001 - how it end
     )
 
 
-def when_dropped(counts: Counts) -> Counts:
+def count_dropped(counts: Counts) -> Counts:
     """A42-LOAD-11: a request that was dropped counts for no locality."""
     return counts
 
 
-def drop_is_told(_category: str | None) -> bool:
+def reports_drop(_category: str | None) -> bool:
     """A32-CB-23, A37-LOAD-07, A42-LOAD-11: every drop is in the total, whatever its category."""
     return True
 
 
-def told_category(category: str | None) -> str | None:
+def reported_category(category: str | None) -> str | None:
     """Report a drop under its category, if it has one.
 
     Clauses: A32-CB-24, A37-LOAD-06, A42-LOAD-11, A42-LOAD-12.
@@ -155,12 +155,12 @@ def told_category(category: str | None) -> str | None:
     return category
 
 
-def has_counted(counts: Counts) -> bool:
+def has_load(counts: Counts) -> bool:
     """Return whether a locality has anything to report (our choice: A27-LRS-16)."""
     return counts != Counts()
 
 
-def once_reported(counts: Counts) -> Counts:
+def load_after_report(counts: Counts) -> Counts:
     """Keep requests in progress; forget all counts that were reported.
 
     Clauses: A42-LOAD-04.
@@ -172,10 +172,10 @@ def once_reported(counts: Counts) -> Counts:
 class ClusterImplRules:
     """Drops, circuit breaking and what load counts for."""
 
-    falls_to: Callable[[Sequence[DropCategory], random.Random], str | None] = falls_to
-    is_drawn_for: Callable[[PickArgs], bool] = at_each_pick
+    drop_category: Callable[[Sequence[DropCategory], random.Random], str | None] = drop_category
+    draws_drop: Callable[[PickArgs], bool] = draws_drop
     circuit_is_open: Callable[[int, int], bool] = circuit_is_open
-    sent_beyond_the_limit: bool = False
+    sends_beyond_limit: bool = False
     """A32-CB-02, A32-CB-07: whether a request beyond the limit is sent, and given up then."""
     in_flight_key: Callable[[Account], tuple[object, ...]] = in_flight_key
     status_of_drop: Callable[[str | None], Status] = status_of_drop
@@ -184,12 +184,12 @@ class ClusterImplRules:
     """A32-CB-14: what a request that waits for a pick adds to those in flight: it is not sent."""
     in_flight_when_dropped: int = 0
     """A32-CB-15: what a request that was dropped adds to those in flight: it never was."""
-    counted_for: Callable[[Account], LoadKey | None] = counted_for
-    while_waiting: Callable[[Counts], Counts] = while_waiting
-    when_sent: Callable[[Counts], Counts] = when_sent
-    when_ended: Callable[[Counts, bool], Counts] = when_ended
-    when_dropped: Callable[[Counts], Counts] = when_dropped
-    drop_is_told: Callable[[str | None], bool] = drop_is_told
-    told_category: Callable[[str | None], str | None] = told_category
-    has_counted: Callable[[Counts], bool] = has_counted
-    once_reported: Callable[[Counts], Counts] = once_reported
+    load_key: Callable[[Account], LoadKey | None] = load_key
+    count_queued: Callable[[Counts], Counts] = count_queued
+    count_sent: Callable[[Counts], Counts] = count_sent
+    count_ended: Callable[[Counts, bool], Counts] = count_ended
+    count_dropped: Callable[[Counts], Counts] = count_dropped
+    reports_drop: Callable[[str | None], bool] = reports_drop
+    reported_category: Callable[[str | None], str | None] = reported_category
+    has_load: Callable[[Counts], bool] = has_load
+    load_after_report: Callable[[Counts], Counts] = load_after_report

@@ -35,12 +35,12 @@ class MetricSum(msgspec.Struct, frozen=True):
 MetricSums = Mapping[Metric, MetricSum]
 
 
-def none_told(_metrics: BackendMetrics, _listed: Sequence[str]) -> Mapping[Metric, float]:
+def reported_metrics(_metrics: BackendMetrics, _listed: Sequence[str]) -> Mapping[Metric, float]:
     """Before A64, the load report contains no backend metrics."""
     return {}
 
 
-def all_named(metrics: BackendMetrics, _listed: Sequence[str]) -> Mapping[Metric, float]:
+def reported_metrics_a64(metrics: BackendMetrics, _listed: Sequence[str]) -> Mapping[Metric, float]:
     """A64: all named metrics, whatever the Cluster lists, and nothing else.
 
     Clauses: A64-METRIC-01, A64-METRIC-02.
@@ -48,7 +48,7 @@ def all_named(metrics: BackendMetrics, _listed: Sequence[str]) -> Mapping[Metric
     return {Metric(name): value for name, value in metrics.named.items()}
 
 
-def those_listed(metrics: BackendMetrics, listed: Sequence[str]) -> Mapping[Metric, float]:
+def metrics_by_list_a85(metrics: BackendMetrics, listed: Sequence[str]) -> Mapping[Metric, float]:
     """A85: what the Cluster lists, named metrics behind a prefix, the others in their own fields.
 
     Clauses: A64-METRIC-01, A64-METRIC-02, A85-LIST-01, A85-LIST-02, A85-LIST-03, A85-LIST-04,
@@ -72,7 +72,7 @@ def those_listed(metrics: BackendMetrics, listed: Sequence[str]) -> Mapping[Metr
     }
 
 
-def added(sums: MetricSums, told: Mapping[Metric, float]) -> MetricSums:
+def add_metrics(sums: MetricSums, told: Mapping[Metric, float]) -> MetricSums:
     """One more request has told these, however it has ended.
 
     Clauses: A64-METRIC-01, A64-METRIC-04.
@@ -81,7 +81,7 @@ def added(sums: MetricSums, told: Mapping[Metric, float]) -> MetricSums:
     return {**sums, **{name: sums.get(name, MetricSum()) + each for name, each in more.items()}}
 
 
-def begins_anew(_sums: MetricSums) -> MetricSums:
+def metrics_after_report(_sums: MetricSums) -> MetricSums:
     """A64: each load report contains only metrics that no earlier report contains.
 
     Clauses: A64-METRIC-03.
@@ -89,7 +89,7 @@ def begins_anew(_sums: MetricSums) -> MetricSums:
     return {}
 
 
-def the_newest(account: Account) -> Sequence[str]:
+def metrics_listed(account: Account) -> Sequence[str]:
     """A85: what the Cluster listed when the request was picked, wherever it went.
 
     Clauses: A85-LIST-05, A85-LIST-06 (our choice).
@@ -97,7 +97,7 @@ def the_newest(account: Account) -> Sequence[str]:
     return account.metrics
 
 
-def whatever_the_status(_ok: bool) -> bool:  # noqa: FBT001 - how it ended
+def metrics_count(_ok: bool) -> bool:  # noqa: FBT001 - how it ended
     """A64: what comes with a request that has failed counts as well.
 
     Clauses: A64-METRIC-04.
@@ -109,11 +109,13 @@ def whatever_the_status(_ok: bool) -> bool:  # noqa: FBT001 - how it ended
 class BackendMetricRules:
     """What of backends' own is reported."""
 
-    told_metrics: Callable[[BackendMetrics, Sequence[str]], Mapping[Metric, float]] = none_told
+    reported_metrics: Callable[[BackendMetrics, Sequence[str]], Mapping[Metric, float]] = (
+        reported_metrics
+    )
     """Takes the metrics that came with a request, and the names that the Cluster lists."""
     metrics_by_list: Callable[[BackendMetrics, Sequence[str]], Mapping[Metric, float]] | None = None
     """A85: what takes the place of that, if it is there."""
-    metrics_listed: Callable[[Account], Sequence[str]] = the_newest
-    metrics_count: Callable[[bool], bool] = whatever_the_status
-    add_metrics: Callable[[MetricSums, Mapping[Metric, float]], MetricSums] = added
-    metrics_once_reported: Callable[[MetricSums], MetricSums] = begins_anew
+    metrics_listed: Callable[[Account], Sequence[str]] = metrics_listed
+    metrics_count: Callable[[bool], bool] = metrics_count
+    add_metrics: Callable[[MetricSums, Mapping[Metric, float]], MetricSums] = add_metrics
+    metrics_after_report: Callable[[MetricSums], MetricSums] = metrics_after_report

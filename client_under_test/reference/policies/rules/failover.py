@@ -56,12 +56,12 @@ def first_good_or_pending(children: Sequence[ChildView | None]) -> Choice | None
     return None  # A42-FAIL-02, A42-FAIL-04: each has failed or had its time.
 
 
-def choose_by_a42(children: Sequence[ChildView | None]) -> Choice:
+def choose_priority(children: Sequence[ChildView | None]) -> Choice:
     """Choose the priority; when all are given up, the last one."""
     return first_good_or_pending(children) or Use(len(children) - 1)
 
 
-def choose_by_a56(children: Sequence[ChildView | None]) -> Choice:
+def choose_priority_a56(children: Sequence[ChildView | None]) -> Choice:
     """When all are given up, the first CONNECTING one, else the last.
 
     Clauses: A42-FAIL-01, A42-FAIL-02, A42-FAIL-03, A42-FAIL-05, A42-FAIL-10, A42-FAIL-11,
@@ -78,7 +78,7 @@ def choose_by_a56(children: Sequence[ChildView | None]) -> Choice:
     return Use(len(children) - 1)  # A56-TIMER-05
 
 
-def timer_begins(
+def starts_failover_timer(
     before: State,
     reported: State,
     settled: State,
@@ -95,7 +95,7 @@ def timer_begins(
     return turned and settled is not State.TRANSIENT_FAILURE
 
 
-def timer_ends(reported: State) -> bool:
+def stops_failover_timer(reported: State) -> bool:
     """Any state but CONNECTING ends the time.
 
     Clauses: A27-PRIO-02, A42-FAIL-02, A42-FAIL-05, A42-FAIL-09, A37-TROUBLE-24,
@@ -109,7 +109,7 @@ def settled_state(before: State, reported: State) -> State:
     return before if reported is State.CONNECTING else reported
 
 
-def in_use_or_not(_is_in_use: bool) -> bool:  # noqa: FBT001 - a state
+def priority_takes_updates(_is_in_use: bool) -> bool:  # noqa: FBT001 - a state
     """A56: each priority whose policy exists receives its update.
 
     Clauses: A27-PRIO-05, A27-PRIO-07, A27-PRIO-09, A37-FAILOVER-13, A37-FAILOVER-14.
@@ -121,11 +121,11 @@ def in_use_or_not(_is_in_use: bool) -> bool:  # noqa: FBT001 - a state
 class PriorityRules:
     """Which priority is in use, and for how long others are waited for."""
 
-    choose_priority: Callable[[Sequence[ChildView | None]], Choice] = choose_by_a42
-    timer_begins: Callable[[State, State, State, bool], bool] = timer_begins
-    timer_ends: Callable[[State], bool] = timer_ends
+    choose_priority: Callable[[Sequence[ChildView | None]], Choice] = choose_priority
+    starts_failover_timer: Callable[[State, State, State, bool], bool] = starts_failover_timer
+    stops_failover_timer: Callable[[State], bool] = stops_failover_timer
     settled_state: Callable[[State, State], State] = settled_state
-    takes_updates: Callable[[bool], bool] = in_use_or_not
+    priority_takes_updates: Callable[[bool], bool] = priority_takes_updates
     """Takes whether the priority is in use."""
     failover_seconds: float = FAILOVER_SECONDS
     """How long a priority may be CONNECTING: A42-FAIL-04, A42-FAIL-09, A56-TIMER-01,

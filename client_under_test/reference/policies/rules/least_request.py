@@ -21,7 +21,7 @@ def choice_count(written: int | None) -> int | None:
     return min(written, MOST) if written >= FEWEST else None
 
 
-def first_of_the_least(running: list[int], _random: random.Random) -> int:
+def least_loaded(running: list[int], _random: random.Random) -> int:
     """A48: of those that were drawn the first that no other has fewer requests than.
 
     Clauses: A48-LEAST-01, A48-LEAST-02.
@@ -33,5 +33,5 @@ def first_of_the_least(running: list[int], _random: random.Random) -> int:
 class LeastRequestRules:
     """The rules of least_request."""
 
-    least_loaded: Callable[[list[int], random.Random], int] = first_of_the_least
+    least_loaded: Callable[[list[int], random.Random], int] = least_loaded
     """Takes the requests in flight of each drawn endpoint; returns the index to pick."""

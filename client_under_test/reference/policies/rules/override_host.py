@@ -26,7 +26,7 @@ _ACTIONS: Final[tuple[tuple[State | None, Literal["send", "connect", "wait"]], .
 )
 
 
-def choose_any_host(found: Sequence[tuple[str, State | None]]) -> HostChoice | None:
+def choose_host_a75(found: Sequence[tuple[str, State | None]]) -> HostChoice | None:
     """A75: connect the host of a cookie even if the child policy has no subchannel to it.
 
     Clauses: A55-COOKIE-05, A55-PICK-01, A55-PICK-02, A55-PICK-03, A75-SESSION-01, A61-SESSION-02.
@@ -43,10 +43,10 @@ def choose_any_host(found: Sequence[tuple[str, State | None]]) -> HostChoice | N
 
 def choose_host(found: Sequence[tuple[str, State | None]]) -> HostChoice | None:
     """A55: return what becomes of a request; None: the child policy picks."""
-    return choose_any_host([each for each in found if each[1] is not None])
+    return choose_host_a75([each for each in found if each[1] is not None])
 
 
-def may_be_chosen(health: int, statuses: frozenset[int]) -> bool:
+def host_may_be_chosen(health: int, statuses: frozenset[int]) -> bool:
     """Return whether the health of an endpoint is in override_host_status.
 
     Clauses: A55-HOST-02, A55-HOST-03, A55-HOST-04.
@@ -54,32 +54,32 @@ def may_be_chosen(health: int, statuses: frozenset[int]) -> bool:
     return health in statuses
 
 
-def without_draining(endpoints: Sequence[Endpoint]) -> tuple[Endpoint, ...]:
+def endpoints_for_child(endpoints: Sequence[Endpoint]) -> tuple[Endpoint, ...]:
     """Return the endpoints for the child policy (A55-HOST-01)."""
     return tuple(endpoint for endpoint in endpoints if endpoint.health != DRAINING)
 
 
-def kept_while_draining(health: int, _was_used: bool) -> bool:  # noqa: FBT001 - a state
+def keeps_connection(health: int, _was_used: bool) -> bool:  # noqa: FBT001 - a state
     """A55: keep a connection that the child policy drops if the endpoint is DRAINING."""
     return health == DRAINING
 
 
-def kept_for_sessions(health: int, was_used: bool) -> bool:  # noqa: FBT001 - a state
+def keeps_connection_a75(health: int, was_used: bool) -> bool:  # noqa: FBT001 - a state
     """A75: keep a connection that the child policy drops if a session has used it (A55-HOST-06)."""
     return was_used or health == DRAINING
 
 
-def its_own(locality: Locality) -> Locality:
+def locality_for_load(locality: Locality) -> Locality:
     """Return the locality for which a request with a cookie counts (A55-PICK-04)."""
     return locality
 
 
-def used_alone(address: str, _addresses: Sequence[str]) -> tuple[str, ...]:
+def cookie_addresses(address: str, _addresses: Sequence[str]) -> tuple[str, ...]:
     """A55: a cookie has the used address of an endpoint."""
     return (address,)
 
 
-def used_first(address: str, addresses: Sequence[str]) -> tuple[str, ...]:
+def cookie_addresses_a61(address: str, addresses: Sequence[str]) -> tuple[str, ...]:
     """Return the addresses of an endpoint as its cookie lists them (A61-SESSION-01)."""
     return (address, *(other for other in addresses if other != address))
 
@@ -89,13 +89,13 @@ class OverrideHostRules:
     """The rules of xds_override_host."""
 
     choose_host: Callable[[Sequence[tuple[str, State | None]]], HostChoice | None] = choose_host
-    may_be_chosen: Callable[[int, frozenset[int]], bool] = may_be_chosen
-    endpoints_for_child: Callable[[Sequence[Endpoint]], tuple[Endpoint, ...]] = without_draining
+    host_may_be_chosen: Callable[[int, frozenset[int]], bool] = host_may_be_chosen
+    endpoints_for_child: Callable[[Sequence[Endpoint]], tuple[Endpoint, ...]] = endpoints_for_child
     leaves_removed_hosts: bool = True
     """A55-HOST-07: whether cookies lead to listed endpoints only."""
-    keeps_connection: Callable[[int, bool], bool] = kept_while_draining
+    keeps_connection: Callable[[int, bool], bool] = keeps_connection
     """Takes the health of the endpoint, and whether a session has used it."""
-    host_counts_for: Callable[[Locality], Locality] = its_own
+    locality_for_load: Callable[[Locality], Locality] = locality_for_load
     """Takes the locality of the endpoint of a cookie."""
-    cookie_addresses: Callable[[str, Sequence[str]], tuple[str, ...]] = used_alone
+    cookie_addresses: Callable[[str, Sequence[str]], tuple[str, ...]] = cookie_addresses
     """Takes the used address of an endpoint, and all of them."""

@@ -38,7 +38,7 @@ class Ring(msgspec.Struct, frozen=True):
 # The endpoints on the ring.
 
 
-def those_listed_now(_before: Sequence[Endpoint], now: Sequence[Endpoint]) -> Sequence[Endpoint]:
+def ring_endpoints(_before: Sequence[Endpoint], now: Sequence[Endpoint]) -> Sequence[Endpoint]:
     """After an update the endpoints are those that it lists, as it lists them.
 
     Clauses: A42-AGG-06, A42-AGG-13, A42-AGG-14, A42-PICK-23, A42-RING-15, A42-RING-16,
@@ -48,12 +48,12 @@ def those_listed_now(_before: Sequence[Endpoint], now: Sequence[Endpoint]) -> Se
     return now
 
 
-def first_address_identity(endpoint: Endpoint) -> str:
+def endpoint_identity(endpoint: Endpoint) -> str:
     """A42: a ring of single addresses, so an endpoint is its address."""
     return endpoint.addresses[0]
 
 
-def all_addresses_identity(endpoint: Endpoint) -> str:
+def endpoint_identity_a61(endpoint: Endpoint) -> str:
     """Identify an endpoint by the set of its addresses, whatever else is attached to it.
 
     Clauses: A42-SUB-14, A61-SUB-03, A52-WRR-03.
@@ -61,7 +61,7 @@ def all_addresses_identity(endpoint: Endpoint) -> str:
     return " ".join(sorted(set(endpoint.addresses)))
 
 
-def place_by_address(endpoint: Endpoint) -> str:
+def ring_key(endpoint: Endpoint) -> str:
     """Place an endpoint on the ring by its first address.
 
     Clauses: A42-RING-03, A61-RING-02, A61-RING-04.
@@ -69,7 +69,7 @@ def place_by_address(endpoint: Endpoint) -> str:
     return endpoint.addresses[0]
 
 
-def place_by_hash_key(endpoint: Endpoint) -> str:
+def ring_key_a76(endpoint: Endpoint) -> str:
     """By its hash_key, or by its first address if that is empty.
 
     Clauses: A61-RING-02, A61-RING-04, A76-KEY-01, A76-KEY-02, A76-KEY-03, A76-KEY-04, A76-KEY-06,
@@ -96,10 +96,10 @@ def standings(endpoints: Sequence[Endpoint], rules: RingRules) -> tuple[Standing
         for identity, weight in weights.items()
         if weight > 0
     )
-    return rules.lined_up(tuple(standing))
+    return rules.endpoints_with_entries(tuple(standing))
 
 
-def as_listed(standing: tuple[Standing, ...]) -> tuple[Standing, ...]:
+def endpoints_with_entries(standing: tuple[Standing, ...]) -> tuple[Standing, ...]:
     """Entries are dealt out in the order of the list, to each as it is (our choice: A42-RING-10).
 
     Clauses: A42-RING-06, A42-RING-09, A42-RING-10, A42-RING-11, A42-RING-15, A42-RING-16,
@@ -108,7 +108,7 @@ def as_listed(standing: tuple[Standing, ...]) -> tuple[Standing, ...]:
     return standing
 
 
-def sum_of_weights(before: int, weight: int) -> int:
+def repeated_weight(before: int, weight: int) -> int:
     """A42-RING-20: an address that is listed twice counts with the sum of its weights."""
     return before + weight
 
@@ -148,7 +148,7 @@ def entry_hash(key: str, number: int) -> int:
     return xxhash.xxh64_intdigest(f"{key}_{number}".encode(), seed=0)
 
 
-def number_of_its_own(own: int, _all: int) -> int:
+def entry_number(own: int, _all: int) -> int:
     """Return an entry's number among the entries of its endpoint, not on the whole ring.
 
     Clauses: A42-RING-16, A42-RING-17.
@@ -156,7 +156,7 @@ def number_of_its_own(own: int, _all: int) -> int:
     return own
 
 
-def by_hash(entries: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def sort_entries(entries: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """A42-RING-01: sort entries, each a hash and the index of its endpoint."""
     return sorted(entries)
 
@@ -191,7 +191,7 @@ def build(standing: Sequence[Standing], sizes: Sizes, rules: RingRules) -> Ring:
 # Where a hash belongs.
 
 
-def first_at_or_after(hashes: Sequence[int], request_hash: int) -> int:
+def find_entry(hashes: Sequence[int], request_hash: int) -> int:
     """Return the first entry at or after the hash, wrapping around.
 
     Clauses: A42-PICK-01, A42-PICK-23, A42-RING-12, A42-RING-13, A42-RING-14.
@@ -199,7 +199,7 @@ def first_at_or_after(hashes: Sequence[int], request_hash: int) -> int:
     return bisect.bisect_left(hashes, request_hash) % len(hashes)
 
 
-def each_endpoint_once(owners: Sequence[int], start: int) -> Iterator[int]:
+def endpoints_along_ring(owners: Sequence[int], start: int) -> Iterator[int]:
     """Whom a request meets from an entry on: in ring order, past the end and once around.
 
     Clauses: A42-PICK-01, A42-PICK-08, A42-PICK-09, A42-PICK-21, A42-SUB-02; A42-LOC-02, since who
@@ -224,16 +224,18 @@ class RingRules:
     """How a ring is made and searched (A42, Ring Construction)."""
 
     ring_endpoints: Callable[[Sequence[Endpoint], Sequence[Endpoint]], Sequence[Endpoint]] = (
-        those_listed_now
+        ring_endpoints
     )
-    endpoint_identity: Callable[[Endpoint], str] = first_address_identity
-    ring_key: Callable[[Endpoint], str] = place_by_address
-    repeated_weight: Callable[[int, int], int] = sum_of_weights
-    lined_up: Callable[[tuple[Standing, ...]], tuple[Standing, ...]] = as_listed
+    endpoint_identity: Callable[[Endpoint], str] = endpoint_identity
+    ring_key: Callable[[Endpoint], str] = ring_key
+    repeated_weight: Callable[[int, int], int] = repeated_weight
+    endpoints_with_entries: Callable[[tuple[Standing, ...]], tuple[Standing, ...]] = (
+        endpoints_with_entries
+    )
     capped_sizes: Callable[[Sizes, int], Sizes] = capped_sizes
     entries_for: Callable[[Sequence[int], Sizes], float] = entries_for
-    entry_number: Callable[[int, int], int] = number_of_its_own
+    entry_number: Callable[[int, int], int] = entry_number
     entry_hash: Callable[[str, int], int] = entry_hash
-    sort_entries: Callable[[Iterable[tuple[int, int]]], list[tuple[int, int]]] = by_hash
-    find_entry: Callable[[Sequence[int], int], int] = first_at_or_after
-    along_the_ring: Callable[[Sequence[int], int], Iterable[int]] = each_endpoint_once
+    sort_entries: Callable[[Iterable[tuple[int, int]]], list[tuple[int, int]]] = sort_entries
+    find_entry: Callable[[Sequence[int], int], int] = find_entry
+    endpoints_along_ring: Callable[[Sequence[int], int], Iterable[int]] = endpoints_along_ring

@@ -11,7 +11,7 @@ LARGEST_RING: Final = 8_388_608
 _HEADER_NAME: Final = re.compile(r"[0-9a-z_.-]+")
 
 
-def ring_size_is_valid(size: int) -> bool:
+def ring_size_is_accepted(size: int) -> bool:
     """Tell whether a ring may be configured so large.
 
     Clauses: A42-CDS-08, A42-CDS-09, A42-CDS-10, A42-CDS-11, A52-RING-04; A42-CDS-17, A42-CDS-18
@@ -20,7 +20,7 @@ def ring_size_is_valid(size: int) -> bool:
     return 1 <= size <= LARGEST_RING
 
 
-def sizes_fit(minimum: int, maximum: int) -> bool:
+def ring_sizes_fit(minimum: int, maximum: int) -> bool:
     """Our choice is that a minimum above the maximum is an error.
 
     Clauses: A42-CDS-05, A42-CDS-10, A42-CDS-16, A52-RING-08.
@@ -28,12 +28,12 @@ def sizes_fit(minimum: int, maximum: int) -> bool:
     return minimum <= maximum
 
 
-def field_unknown(_value: Any) -> str | None:
+def request_hash_header(_value: Any) -> str | None:
     """Read no header from a config: before A76 there is no such field."""
     return ""
 
 
-def text_header(value: Any) -> str | None:
+def request_hash_header_a76(value: Any) -> str | None:
     """Read request_hash_header: empty for none, None if it is not valid.
 
     Clauses: A76-REQ-01, A76-REQ-09, A76-REQ-10, A76-REQ-11.
@@ -48,4 +48,4 @@ def text_header(value: Any) -> str | None:
 class RingConfigRules:
     """What an edition reads in gRPC's own config of ring_hash."""
 
-    request_hash_header: Callable[[Any], str | None] = field_unknown
+    request_hash_header: Callable[[Any], str | None] = request_hash_header

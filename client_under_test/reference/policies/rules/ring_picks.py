@@ -61,7 +61,7 @@ class PickAtRandom(Protocol):
 # Which hash.
 
 
-def hash_of_the_route(args: PickArgs, header: str, rules: PickRules) -> RequestHash | None:
+def hash_for_pick(args: PickArgs, header: str, rules: PickRules) -> RequestHash | None:
     """Return the hash from the config selector, which is the same at each pick.
 
     Clauses: A42-HASH-21, A42-PICK-06.
@@ -70,7 +70,7 @@ def hash_of_the_route(args: PickArgs, header: str, rules: PickRules) -> RequestH
     return None if args.request_hash is None else RequestHash(args.request_hash)
 
 
-def hash_of_the_header(args: PickArgs, header: str, rules: PickRules) -> RequestHash | None:
+def hash_for_pick_a76(args: PickArgs, header: str, rules: PickRules) -> RequestHash | None:
     """By request_hash_header if the config has one, else by the route.
 
     None if there is no hash from anywhere (A76-REQ-13). An empty value counts as none.
@@ -78,14 +78,14 @@ def hash_of_the_header(args: PickArgs, header: str, rules: PickRules) -> Request
     Clauses: A42-PICK-06, A76-REQ-01, A76-REQ-03, A76-REQ-08, A76-REQ-09, A76-REQ-12.
     """
     if not header:
-        return hash_of_the_route(args, header, rules)
+        return hash_for_pick(args, header, rules)
     value = rules.join_hash_header(header, args)
     if not value:
         return RequestHash(rules.random_hash(args.random), drawn=True)
     return RequestHash(rules.hash_value(value))
 
 
-def joined_by_commas(header: str, args: PickArgs) -> str:
+def join_hash_header(header: str, args: PickArgs) -> str:
     """A76-REQ-02: the values of the header, joined by commas; empty if there is none."""
     values = (value for name, value in args.metadata if name == header)
     return ",".join(value for value in values if isinstance(value, str))
@@ -94,7 +94,7 @@ def joined_by_commas(header: str, args: PickArgs) -> str:
 # Where it leads.
 
 
-def pick_by_a42(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
+def pick_from_ring(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
     """Two endpoints are waited for, the rest is only searched for READY.
 
     Clauses: A42-PICK-01, A42-PICK-02, A42-PICK-03, A42-PICK-04, A42-PICK-05, A42-PICK-06,
@@ -153,7 +153,7 @@ def pick_from_the_rest(
     return Fail(failure_of(first, args), connect)  # A42-PICK-16, A42-PICK-20
 
 
-def pick_by_a61(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
+def pick_from_ring_a61(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
     """Pick the first endpoint that has not failed.
 
     Clauses: A42-LOC-02, A42-PICK-02, A42-PICK-03, A42-PICK-04, A42-PICK-05, A42-PICK-07,
@@ -200,7 +200,7 @@ def pick_at_random(
     return Fail(failure_of(first, args))
 
 
-def wait_instead(result: PickResult) -> PickResult:
+def queue_wait_for_ready(result: PickResult) -> PickResult:
     """Queue a wait-for-ready request instead of failing it; drops still drop it.
 
     Clauses: A27-DROP-13, A32-CB-26, A42-PICK-24, A37-TROUBLE-34.
@@ -229,11 +229,12 @@ class RingPicker(msgspec.Struct, frozen=True, kw_only=True):
             return Fail(Status.unavailable("the ring is empty"))
         start = self.rules.find_entry(self.ring.hashes, request_hash.value)
         walk = (
-            self.candidates[owner] for owner in self.rules.along_the_ring(self.ring.owners, start)
+            self.candidates[owner]
+            for owner in self.rules.endpoints_along_ring(self.ring.owners, start)
         )
         if request_hash.drawn:
             return self.rules.pick_at_random(walk, args, one_is_connecting=self.one_is_connecting)
-        return self.rules.pick(walk, args)
+        return self.rules.pick_from_ring(walk, args)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,8 +244,8 @@ class PickRules(HashPolicyRules, RingRules):
     With the rules of the ring, which it searches, and of hashes, as it makes some itself (A76).
     """
 
-    hash_for_pick: Callable[[PickArgs, str, PickRules], RequestHash | None] = hash_of_the_route
-    join_hash_header: Callable[[str, PickArgs], str] = joined_by_commas
-    pick: Callable[[Iterable[Candidate], PickArgs], PickResult] = pick_by_a42
+    hash_for_pick: Callable[[PickArgs, str, PickRules], RequestHash | None] = hash_for_pick
+    join_hash_header: Callable[[str, PickArgs], str] = join_hash_header
+    pick_from_ring: Callable[[Iterable[Candidate], PickArgs], PickResult] = pick_from_ring
     pick_at_random: PickAtRandom = pick_at_random
-    wait_for_ready: Callable[[PickResult], PickResult] = wait_instead
+    queue_wait_for_ready: Callable[[PickResult], PickResult] = queue_wait_for_ready

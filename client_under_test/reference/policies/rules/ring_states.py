@@ -60,7 +60,7 @@ class Prospect(msgspec.Struct, frozen=True, kw_only=True):
     failed_now: bool = False
 
 
-def next_along_the_ring(
+def proactive_attempt(
     aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
 ) -> str | None:
     """Which endpoint to connect without being picked, if any.
@@ -83,7 +83,7 @@ def next_along_the_ring(
     ]  # A42-PRO-04, A42-PRO-05, A42-PRO-06
 
 
-def first_idle(
+def proactive_attempt_a61(
     aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
 ) -> str | None:
     """One IDLE endpoint while none is CONNECTING.
@@ -103,7 +103,7 @@ def first_idle(
     return next(idle, None)
 
 
-def first_idle_after_failure(
+def proactive_attempt_a61_2023(
     aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
 ) -> str | None:
     """One IDLE endpoint when another one fails, and not when READY is lost or removed.
@@ -112,7 +112,7 @@ def first_idle_after_failure(
     """
     if not any(prospect.failed_now for prospect in prospects):
         return None
-    return first_idle(aggregated, prospects, last_failed)
+    return proactive_attempt_a61(aggregated, prospects, last_failed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +122,7 @@ class RingStateRules:
     counted_state: Callable[[State, State], State] = counted_state
     aggregated_state: Callable[[Sequence[State]], State] = aggregated_state
     proactive_attempt: Callable[[State, Sequence[Prospect], str | None], str | None] = (
-        next_along_the_ring
+        proactive_attempt
     )
     ring_endpoints_retry: bool = False
     """Set if the ring retries a failed endpoint on its own, and not only when it is picked.

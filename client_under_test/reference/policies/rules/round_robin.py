@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import count
 
 
-def one_after_the_other(members: int, rng: random.Random) -> Iterator[int]:
+def round_robin_order(members: int, rng: random.Random) -> Iterator[int]:
     """Each member in turn, from any of them on. Clauses: A42-CDS-02, A52-WRR-05."""
     return (turn % members for turn in count(rng.randrange(members)))
 
@@ -17,4 +17,4 @@ def one_after_the_other(members: int, rng: random.Random) -> Iterator[int]:
 class RoundRobinRules:
     """The rules of round_robin."""
 
-    turns: Callable[[int, random.Random], Iterator[int]] = one_after_the_other
+    round_robin_order: Callable[[int, random.Random], Iterator[int]] = round_robin_order

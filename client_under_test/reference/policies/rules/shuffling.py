@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from client_under_test.reference.values import Endpoint
 
 
-def evenly(endpoints: Sequence[Endpoint], random: random.Random) -> list[Endpoint]:
+def shuffle_endpoints(endpoints: Sequence[Endpoint], random: random.Random) -> list[Endpoint]:
     """A62: every order is as likely; the addresses within an endpoint keep theirs (A61)."""
     return random.sample(endpoints, len(endpoints))
 
 
-def by_weight(endpoints: Sequence[Endpoint], random: random.Random) -> list[Endpoint]:
+def shuffle_endpoints_a113(endpoints: Sequence[Endpoint], random: random.Random) -> list[Endpoint]:
     """A113: by falling keys, u to the power of 1 / weight for an even random u."""
     keyed = [(random.random() ** (1 / max(1, endpoint.weight)), endpoint) for endpoint in endpoints]
     return [endpoint for _, endpoint in sorted(keyed, key=lambda pair: pair[0], reverse=True)]
 
 
-def whatever_happened_before(
+def tries_address(
     _failed_before_the_list: bool,  # noqa: FBT001 - a state
     _failed_before_its_turn: bool,  # noqa: FBT001 - a state
 ) -> bool:
@@ -31,12 +31,12 @@ def whatever_happened_before(
     return True
 
 
-def all_of_them(addresses: Sequence[str]) -> Sequence[str]:
+def addresses_to_try(addresses: Sequence[str]) -> Sequence[str]:
     """A62-RETRY-01: a pass tries each address of the list."""
     return addresses
 
 
-def retries_each(_position: int, _addresses: int) -> bool:
+def retries_address(_position: int, _addresses: int) -> bool:
     """A62-RETRY-01: each address is tried again once its backoff is over."""
     return True
 
@@ -45,14 +45,16 @@ def retries_each(_position: int, _addresses: int) -> bool:
 class PickFirstRules:
     """The rules of pick_first."""
 
-    shuffled: Callable[[Sequence[Endpoint], random.Random], list[Endpoint]] = evenly
+    shuffle_endpoints: Callable[[Sequence[Endpoint], random.Random], list[Endpoint]] = (
+        shuffle_endpoints
+    )
     pick_first_sticks: bool = False
     """A62: whether it stays in TRANSIENT_FAILURE and goes on trying until it is READY."""
     attempt_delay: float | None = None
     """A61: seconds until the next address is tried beside one that is slow; None: one by one."""
-    tries_address: Callable[[bool, bool], bool] = whatever_happened_before
+    tries_address: Callable[[bool, bool], bool] = tries_address
     """Takes whether it failed before the list came, and whether before its turn in the pass."""
-    retries: Callable[[int, int], bool] = retries_each
+    retries_address: Callable[[int, int], bool] = retries_address
     """Takes the position of an address that has failed, and the number of addresses."""
-    addresses_tried: Callable[[Sequence[str]], Sequence[str]] = all_of_them
+    addresses_to_try: Callable[[Sequence[str]], Sequence[str]] = addresses_to_try
     """Takes the addresses of the list, in their order."""

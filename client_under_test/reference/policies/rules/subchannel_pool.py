@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from client_under_test.reference.policies.interface import Subchannel
 
 
-def each_its_own(subchannel: Subchannel) -> object:
+def sharing_key(subchannel: Subchannel) -> object:
     """Use a separate connection for each policy that connects to an address.
 
     Our choice: A37 puts up with it where a cluster is used twice (A37-TREE-13), and A52 does not
@@ -21,5 +21,5 @@ def each_its_own(subchannel: Subchannel) -> object:
 class SharingRules:
     """The rules for sharing connections."""
 
-    shared_by: Callable[[Subchannel], object] = each_its_own
+    sharing_key: Callable[[Subchannel], object] = sharing_key
     """Those that this gives the same for have one."""

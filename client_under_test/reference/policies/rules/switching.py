@@ -9,7 +9,7 @@ from client_under_test.reference.policies.interface import FailPicker, Report
 from client_under_test.reference.values import State, Status
 
 
-def needs_another(before: object, now: object) -> bool:
+def needs_new_policy(before: object, now: object) -> bool:
     """A37, A42-CDS-32: return whether an update needs a new policy instance next to the old one.
 
     Compares the kinds of the policies, and the lists of leaves of xds_cluster_resolver.
@@ -17,7 +17,7 @@ def needs_another(before: object, now: object) -> bool:
     return before != now
 
 
-def takes_over(pending: State, current: State) -> bool:
+def replaces_old_policy(pending: State, current: State) -> bool:
     """A37, A42-CDS-32: the new policy has left CONNECTING, or the old one is not READY."""
     return pending is not State.CONNECTING or current is not State.READY
 
@@ -27,7 +27,7 @@ def failed_cluster(status: Status) -> Report:
     return Report(State.TRANSIENT_FAILURE, FailPicker(status))
 
 
-def as_reported(report: Report) -> Report:
+def report_of_new_policy(report: Report) -> Report:
     """Use the new policy's own report once it takes over; until then the old policy serves.
 
     Clauses: A42-CDS-32, A52-CHANGE-02.
@@ -39,9 +39,9 @@ def as_reported(report: Report) -> Report:
 class SwitchRules:
     """The rules of a graceful switch."""
 
-    needs_another_policy: Callable[[object, object], bool] = needs_another
+    needs_new_policy: Callable[[object, object], bool] = needs_new_policy
     """Takes the `instance` keys of the old and the new config."""
-    takes_over: Callable[[State, State], bool] = takes_over
+    replaces_old_policy: Callable[[State, State], bool] = replaces_old_policy
     """Takes the states of the new policy and of the old policy."""
     failed_cluster: Callable[[Status], Report] = failed_cluster
-    taken_over: Callable[[Report], Report] = as_reported
+    report_of_new_policy: Callable[[Report], Report] = report_of_new_policy

@@ -54,9 +54,9 @@ def _old_fields(cluster: Any, rules: XdsRules, findings: Findings) -> list[Json]
             return _in_localities([{"round_robin": {}}])  # A42-LOC-06
         case "RING_HASH":
             return _old_ring_hash(cluster, rules, findings)
-        case "LEAST_REQUEST" if rules.supports(LEAST_REQUEST):
+        case "LEAST_REQUEST" if rules.supports_policy(LEAST_REQUEST):
             policy = [_least_request(cluster.least_request_lb_config)]
-            weighted = rules.locality_is_chosen_by_weight("LEAST_REQUEST")
+            weighted = rules.chooses_locality_by_weight("LEAST_REQUEST")
             return _in_localities(policy) if weighted else policy
         case _:
             findings.add(f"{cluster.lb_policy} is not supported", "lb_policy")
@@ -78,9 +78,9 @@ def _in_localities(policy: list[Json]) -> list[Json]:
 def _ring_hash(config: Any, rules: XdsRules, findings: Findings) -> Json:
     minimum, maximum = rules.ring_sizes(config)
     for field, size in (("minimum_ring_size", minimum), ("maximum_ring_size", maximum)):
-        if not rules.size_is_accepted(size):
+        if not rules.ring_size_is_accepted(size):
             findings.add(f"{size} is not between 1 and 8388608", field)
-    if not rules.sizes_fit(minimum, maximum):
+    if not rules.ring_sizes_fit(minimum, maximum):
         findings.add(f"{minimum} is more than maximum_ring_size {maximum}", "minimum_ring_size")
     return {"ring_hash_experimental": {"minRingSize": minimum, "maxRingSize": maximum}}
 
@@ -115,11 +115,11 @@ class _Registry:
         if self._rules.list_is_too_deep(level):
             self._findings.add(f"is a list of level {level}")
             return []
-        for number, policy in enumerate(self._rules.entries_tried(message.policies)):
+        for number, policy in enumerate(self._rules.entries_to_try(message.policies)):
             path = f"policies[{number}].typed_extension_config"
             with self._findings.at(path):
                 lacking = _lacking(policy)
-                if lacking is not None and not self._rules.lack_is_an_error(lacking):
+                if lacking is not None and not self._rules.missing_field_is_error(lacking):
                     continue
                 if lacking is not None:
                     self._findings.add("is missing", lacking.removeprefix("typed_extension_config"))
@@ -129,7 +129,7 @@ class _Registry:
                 before = self._findings.count
                 found = self._one(type_url, extension.typed_config.value, level)
             is_bad = self._findings.count > before
-            if is_bad and not self._rules.error_ends_the_list(type_url, level):
+            if is_bad and not self._rules.error_ends_list(type_url, level):
                 self._findings.forget(before)
             elif found is not None:
                 return found
@@ -139,7 +139,7 @@ class _Registry:
     def _one(self, type_url: str, body: bytes, level: int) -> list[Json] | None:
         """Return the policy; None if it is not supported."""
         known = _CONVERTERS.get(type_url)
-        if known is None or not self._rules.supports(type_url):
+        if known is None or not self._rules.supports_policy(type_url):
             return None
         message_class, converter = known
         try:

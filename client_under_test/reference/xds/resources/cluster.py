@@ -34,7 +34,7 @@ def read_cluster(message: Any, rules: XdsRules) -> Leaf | Aggregate:
     Raises:
         BadResource: it is not one that a gRPC client can use.
     """
-    findings = Findings(lambda found: rules.wrong_with_cluster(message, found))
+    findings = Findings(lambda found: rules.cluster_errors(message, found))
     found = _discovery(message, rules, findings)
     policy = _policy(message, rules, findings, is_ignored=_ignores_policy(found, rules))
     if message.HasField("lrs_server"):
@@ -84,15 +84,15 @@ def _policy(
     try:
         return registry.parse(
             configs,
-            ring_size_is_valid=rules.size_is_accepted,
-            sizes_fit=rules.sizes_fit,
+            ring_size_is_accepted=rules.ring_size_is_accepted,
+            ring_sizes_fit=rules.ring_sizes_fit,
             request_hash_header=rules.request_hash_header,
             ring_defaults=rules.ring_defaults,
             registered=rules.registered_policies,
             choice_count=rules.choice_count,
         )
     except registry.BadConfig as bad:
-        instead = rules.when_registry_refuses(str(bad))
+        instead = rules.policy_after_registry_error(str(bad))
         if instead is None:
             told.add(str(bad), "load_balancing_policy")
         return instead
@@ -127,11 +127,11 @@ def _dns_name(message: Any, rules: XdsRules, findings: Findings) -> str:
             findings.add("is missing")
             return ""
         localities = message.load_assignment.endpoints
-        if not rules.is_one("endpoints", len(localities)):
+        if not rules.has_one_entry("endpoints", len(localities)):
             findings.add(f"must have one entry, not {len(localities)}", "endpoints")
             return ""
         endpoints = localities[0].lb_endpoints if localities else ()
-        if not rules.is_one("lb_endpoints", len(endpoints)):
+        if not rules.has_one_entry("lb_endpoints", len(endpoints)):
             findings.add(f"must have one entry, not {len(endpoints)}", "endpoints[0].lb_endpoints")
             return ""
         if not endpoints:

@@ -33,7 +33,7 @@ def read_endpoints(message: Any, rules: XdsRules) -> LeafEndpoints:
     Raises:
         BadResource: it is not one that a gRPC client can use.
     """
-    findings = Findings(lambda found: rules.wrong_with_endpoints(message, found))
+    findings = Findings(lambda found: rules.endpoint_errors(message, found))
     places: dict[int, list[LocalityEndpoints]] = {}
     addresses: set[str] = set()
     for number, locality in enumerate(message.endpoints):
@@ -46,7 +46,7 @@ def read_endpoints(message: Any, rules: XdsRules) -> LeafEndpoints:
     weights = {
         priority: sum(entry.weight for entry in listed) for priority, listed in places.items()
     }
-    for priority in sorted(rules.too_heavy(weights)):
+    for priority in sorted(rules.overweight_priorities(weights)):
         findings.add(f"weights of the localities of priority {priority} add up beyond 32 bits")
     missing = next((number for number in range(len(places)) if number not in places), None)
     if missing is not None:
@@ -84,7 +84,7 @@ def _place(
         good.append(any(endpoint.addresses) and rules.endpoint_is_used(each.health_status))
     if total > _UINT32:
         findings.add("weights of the endpoints add up beyond 32 bits", "lb_endpoints")
-    used = tuple(itertools.compress(endpoints, rules.used_in_locality(good)))
+    used = tuple(itertools.compress(endpoints, rules.usable_in_locality(good)))
     return LocalityEndpoints(locality=locality, weight=weight or 0, endpoints=used)
 
 
@@ -154,12 +154,14 @@ def _hash_key(metadata: Any) -> str:
 
 
 def _drop(message: Any, rules: XdsRules, findings: Findings) -> DropCategory:
-    if not message.category and not rules.drop_may_lack("category"):
+    if not message.category and not rules.drop_field_may_be_missing("category"):
         findings.add("must not be empty", "category")
-    if not message.HasField("drop_percentage") and not rules.drop_may_lack("drop_percentage"):
+    if not message.HasField("drop_percentage") and not rules.drop_field_may_be_missing(
+        "drop_percentage"
+    ):
         findings.add("is missing", "drop_percentage")
     of = _DENOMINATORS.get(message.drop_percentage.denominator)
-    if of is None and not rules.drop_may_lack("denominator"):
+    if of is None and not rules.drop_field_may_be_missing("denominator"):
         findings.add(f"{message.drop_percentage.denominator} is unknown", "denominator")
     share = rules.drop_share(message.drop_percentage.numerator, of or _MILLION)
     if share is None:

@@ -83,7 +83,7 @@ def _read(kind: Kind, packed: Any, place: str, rules: XdsRules) -> Good | Bad:
     if packed.type_url != kind.type_url:
         return Bad(name, f"{name or place}: is {packed.type_url or 'untyped'}, not a {kind.noun}")
     try:
-        message = rules.decoded(_MESSAGES[kind], packed.value)
+        message = rules.decode(_MESSAGES[kind], packed.value)
     except DecodeError:
         return Bad(name, f"{name or place}: cannot be decoded as a {kind.noun}")
     name = _name(kind, message)
@@ -92,7 +92,7 @@ def _read(kind: Kind, packed: Any, place: str, rules: XdsRules) -> Good | Bad:
     try:
         return Good(name, _READERS[kind](message, rules))
     except BadResource as bad:
-        rest = rules.used_of_rejected(message)
+        rest = rules.usable_part_of_rejected(message)
         value = None if rest is None else _READERS[kind](rest, rules)
         return Bad(name, f"{kind.noun} {name}: {bad}", value)
 

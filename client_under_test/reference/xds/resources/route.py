@@ -110,7 +110,7 @@ def _clusters(
             return (WeightedCluster(action.cluster, 1),)
         case "weighted_clusters":
             return _weighted(action.weighted_clusters, rules, findings)
-        case other if rules.action_is_ignored(other):
+        case other if rules.ignores_route_action(other):
             return None
         case _:
             findings.add("must have a cluster", "cluster_specifier")
@@ -142,7 +142,7 @@ def _match(message: Any, rules: XdsRules, findings: Findings) -> RouteMatch | No
             path = message.path
         case "safe_regex":
             regex = _regex(message.safe_regex.regex, "safe_regex.regex", findings)
-        case None if not rules.path_may_lack:
+        case None if not rules.path_may_be_missing:
             findings.add("must have a path, a prefix or a safe_regex", "path_specifier")
         case None:
             prefix = ""
@@ -166,7 +166,7 @@ def _match(message: Any, rules: XdsRules, findings: Findings) -> RouteMatch | No
         prefix=prefix,
         path=path,
         regex=regex,
-        case_sensitive=rules.case_counts(
+        case_sensitive=rules.path_is_case_sensitive(
             message.case_sensitive if message.HasField("case_sensitive") else None
         ),
         headers=tuple(headers),

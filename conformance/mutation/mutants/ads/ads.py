@@ -36,7 +36,7 @@ nonce_forgotten = Mutant(
 last_one_kept = Mutant(
     clause="A27-ADS-03",
     broken="the client never unsubscribes from the last resource of a type",
-    xds={"names_asked_for": the_last_one_stays()},
+    xds={"names_to_request": the_last_one_stays()},
     issue="https://github.com/grpc/grpc-java/pull/11264",
 )
 
@@ -49,7 +49,7 @@ def whatever_comes(_noun: str, name: str, wanted: Sequence[str]) -> str | None:
 strangers_taken = Mutant(
     clause="A27-CDS-08",
     broken="an unsolicited resource is treated as a requested one",
-    xds={"taken_for": whatever_comes},
+    xds={"requested_name": whatever_comes},
 )
 
 
@@ -63,14 +63,14 @@ def alike(change: Callable[[str], str]) -> Callable[[str, str, Sequence[str]], s
 names_without_case = Mutant(
     clause="A27-CDS-09",
     broken="names that differ only in case are equal",
-    xds={"taken_for": alike(str.casefold)},
+    xds={"requested_name": alike(str.casefold)},
 )
 
 
 names_without_blanks = Mutant(
     clause="A27-CDS-09",
     broken="spaces around a name are ignored",
-    xds={"taken_for": alike(str.strip)},
+    xds={"requested_name": alike(str.strip)},
 )
 
 
@@ -78,7 +78,7 @@ names_by_their_beginning = Mutant(
     clause="A27-CDS-09",
     broken="a name that starts with the requested name is equal to it",
     xds={
-        "taken_for": lambda _noun, name, wanted: next(
+        "requested_name": lambda _noun, name, wanted: next(
             (wanted_name for wanted_name in wanted if name.startswith(wanted_name)), None
         )
     },

@@ -8,28 +8,28 @@ from conformance.mutation.mutants.findings import not_forgiving
 bad_ones_are_gone = Mutant(
     clause="A46-NACK-03",
     broken="the last accepted versions of bad resources are dropped",
-    xds={"refusal_counts": lambda _noun, _features: True},
+    xds={"rejection_removes": lambda _noun, _features: True},
 )
 
 
 all_or_nothing = Mutant(
     clause="A46-NACK-03",
     broken="no resource of a response with a bad resource is used",
-    xds={"uses_good_beside_bad": False},
+    xds={"uses_valid_resources": False},
 )
 
 
 no_cluster_of_a_bad_response = Mutant(
     clause="A46-NACK-01",
     broken="no Cluster of a response with a bad Cluster is used",
-    xds={"uses_good_beside_bad": False},
+    xds={"uses_valid_resources": False},
 )
 
 
 no_endpoints_of_a_bad_response = Mutant(
     clause="A46-NACK-02",
     broken="no endpoints of a response with a bad resource are used",
-    xds={"uses_good_beside_bad": False},
+    xds={"uses_valid_resources": False},
 )
 
 
@@ -44,7 +44,7 @@ version_of_the_bad_response = Mutant(
 ack_after_the_nack = Mutant(
     clause="A46-NACK-04",
     broken="a NACK is followed by an ACK of the same response",
-    xds={"takes_nacks_back": lambda _noun: True},
+    xds={"acks_after_nack": lambda _noun: True},
 )
 
 
@@ -58,7 +58,7 @@ ack_by_a_subscription = Mutant(
 ack_after_the_nack_of_endpoints = Mutant(
     clause="A46-NACK-08",
     broken="a NACK of endpoints is followed by an ACK of the same response",
-    xds={"takes_nacks_back": lambda noun: noun == "ClusterLoadAssignment"},
+    xds={"acks_after_nack": lambda noun: noun == "ClusterLoadAssignment"},
 )
 
 
@@ -73,14 +73,14 @@ first_complaint_alone = Mutant(
 refused_for_good = Mutant(
     clause="A46-NACK-06",
     broken="after the first bad Cluster every Cluster is rejected",
-    xds={"wrong_with_cluster": not_forgiving()},
+    xds={"cluster_errors": not_forgiving()},
 )
 
 
 endpoints_refused_for_good = Mutant(
     clause="A46-NACK-06",
     broken="after the first bad endpoints every endpoints resource is rejected",
-    xds={"wrong_with_endpoints": not_forgiving()},
+    xds={"endpoint_errors": not_forgiving()},
 )
 
 
@@ -91,5 +91,5 @@ FEW = 50
 few_alone = Mutant(
     clause="A46-NACK-06",
     broken="after 50 responses of a type on a stream, the client ignores further ones",
-    xds={"is_read": lambda _version, _accepted, number: number <= FEW},
+    xds={"reads_version": lambda _version, _accepted, number: number <= FEW},
 )

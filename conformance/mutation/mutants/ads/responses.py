@@ -6,14 +6,14 @@ from client_under_test.reference.xds.resources.kinds import Kind
 unsubscribed_unanswered = Mutant(
     clause="A27-ADS-09",
     broken="a response of a type of which nothing is subscribed to has no answer",
-    xds={"is_answered": lambda is_wanted: is_wanted},
+    xds={"answers_response": lambda is_wanted: is_wanted},
 )
 
 
 lower_versions_ignored = Mutant(
     clause="A27-ADS-10",
     broken="a response whose version is not above the last one is ACKed and ignored",
-    xds={"is_read": lambda version, accepted, _number: version > accepted},
+    xds={"reads_version": lambda version, accepted, _number: version > accepted},
 )
 
 
@@ -42,7 +42,7 @@ FEW = 500
 few_alone = Mutant(
     clause="A27-ADS-13",
     broken="after 500 responses of a type on a stream, the client ignores further ones",
-    xds={"is_read": lambda _version, _accepted, number: number <= FEW},
+    xds={"reads_version": lambda _version, _accepted, number: number <= FEW},
 )
 
 
@@ -52,5 +52,5 @@ ONE_MIB = 1 << 20
 large_ignored = Mutant(
     clause="A27-ADS-14",
     broken="responses beyond 1 MiB are ignored",
-    xds={"size_is_read": lambda size: size <= ONE_MIB},
+    xds={"accepts_size": lambda size: size <= ONE_MIB},
 )

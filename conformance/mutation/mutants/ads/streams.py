@@ -34,13 +34,13 @@ version_ends_with_the_stream = Mutant(
 names_none_on_new_stream = Mutant(
     clause="A27-ADS-08",
     broken="a new stream begins with a request for each type, even if nothing is subscribed to",
-    xds={"is_requested_on_new_stream": lambda _noun, _names: True},
+    xds={"requests_on_new_stream": lambda _noun, _names: True},
 )
 
 
 def without(lost: str) -> dict[str, object]:
     """Return the rule of a client that forgets a type when the stream ends."""
-    return {"is_requested_on_new_stream": lambda noun, names: bool(names) and noun != lost}
+    return {"requests_on_new_stream": lambda noun, names: bool(names) and noun != lost}
 
 
 endpoints_not_resubscribed = Mutant(
@@ -60,26 +60,30 @@ listeners_not_resubscribed = Mutant(
 retried_each_second = Mutant(
     clause="A57-STREAM-04",
     broken="a stream is retried each second, however many have failed",
-    xds={"ads_failures_that_count": lambda _failures: 1},
+    xds={"ads_backoff_failures": lambda _failures: 1},
 )
 
 
 retried_at_once = Mutant(
     clause="A57-STREAM-04",
     broken="the first stream after a failed one follows at once",
-    xds={"ads_failures_that_count": lambda failures: failures - 1},
+    xds={"ads_backoff_failures": lambda failures: failures - 1},
 )
 
 
 responses_do_not_count = Mutant(
     clause="A57-STREAM-05",
     broken="a response on a stream does not reset the backoff",
-    xds={"ads_answer_ends_backoff": False},
+    xds={"ads_response_ends_backoff": False},
 )
 
 
 failed_stream_takes_away = Mutant(
     clause="A57-STREAM-06",
     broken="endpoints are dropped when a stream fails without a response",
-    xds={"hears_of_loss": lambda noun, is_there: noun == "ClusterLoadAssignment" or not is_there},
+    xds={
+        "reports_lost_stream": lambda noun, is_there: (
+            noun == "ClusterLoadAssignment" or not is_there
+        )
+    },
 )

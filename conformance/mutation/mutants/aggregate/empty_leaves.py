@@ -27,7 +27,7 @@ Tree = Callable[[Aggregate | None, Leaves, PriorityNames, Rules], Update]
 no_localities_end_the_list = Mutant(
     clause="A37-TROUBLE-21",
     broken="leaves after one without localities are not used",
-    rules={"tree": of_leaves(nothing_behind(lambda found: not has_localities(found)))},
+    rules={"policy_tree": of_leaves(nothing_behind(lambda found: not has_localities(found)))},
 )
 
 
@@ -35,7 +35,7 @@ empty_localities_end_the_list = Mutant(
     clause="A37-TROUBLE-22",
     broken="leaves after one with empty localities are not used",
     rules={
-        "tree": of_leaves(
+        "policy_tree": of_leaves(
             nothing_behind(lambda found: has_localities(found) and not has_endpoints(found))
         )
     },
@@ -46,7 +46,9 @@ no_localities_in_the_middle_end_the_list = Mutant(
     clause="A37-TROUBLE-21",
     broken="leaves after a middle leaf without localities are not used",
     rules={
-        "tree": of_leaves(nothing_behind_in_the_middle(lambda found: not has_localities(found)))
+        "policy_tree": of_leaves(
+            nothing_behind_in_the_middle(lambda found: not has_localities(found))
+        )
     },
 )
 
@@ -54,14 +56,22 @@ no_localities_in_the_middle_end_the_list = Mutant(
 empty_localities_in_the_middle_end_the_list = Mutant(
     clause="A37-TROUBLE-22",
     broken="leaves after a middle leaf with empty localities are not used",
-    rules={"tree": of_leaves(nothing_behind_in_the_middle(lambda found: not has_endpoints(found)))},
+    rules={
+        "policy_tree": of_leaves(
+            nothing_behind_in_the_middle(lambda found: not has_endpoints(found))
+        )
+    },
 )
 
 
 bad_health_in_the_middle_ends_the_list = Mutant(
     clause="A37-TROUBLE-23",
     broken="leaves after a middle leaf with unhealthy endpoints are not used",
-    rules={"tree": of_leaves(nothing_behind_in_the_middle(lambda found: not has_endpoints(found)))},
+    rules={
+        "policy_tree": of_leaves(
+            nothing_behind_in_the_middle(lambda found: not has_endpoints(found))
+        )
+    },
 )
 
 
@@ -87,21 +97,21 @@ degraded_is_used = Mutant(
 empty_leaf_waited_for = Mutant(
     clause="A37-TROUBLE-24",
     broken="a leaf without endpoints is left only when the failover timer fires",
-    rules={"timer_ends": lambda reported: reported in {State.READY, State.IDLE}},
+    rules={"stops_failover_timer": lambda reported: reported in {State.READY, State.IDLE}},
 )
 
 
 empty_update_ignored = Mutant(
     clause="A37-TROUBLE-27",
     broken="an update that leaves a leaf without endpoints is ignored",
-    rules={"tree": of_leaves(last_good())},
+    rules={"policy_tree": of_leaves(last_good())},
 )
 
 
 empty_once_empty_for_good = Mutant(
     clause="A37-TROUBLE-32",
     broken="a leaf that was without endpoints is never used again",
-    rules={"tree": of_leaves(for_ever(lambda found: not has_endpoints(found)))},
+    rules={"policy_tree": of_leaves(for_ever(lambda found: not has_endpoints(found)))},
 )
 
 
@@ -114,7 +124,7 @@ def unless_it_is_the_first() -> Callable[[Leaves], Leaves]:
 empty_behind_the_first_for_good = Mutant(
     clause="A37-TROUBLE-32",
     broken="a leaf but the first that was without endpoints is never used again",
-    rules={"tree": of_leaves(unless_it_is_the_first())},
+    rules={"policy_tree": of_leaves(unless_it_is_the_first())},
 )
 
 
@@ -122,7 +132,7 @@ without_endpoints_it_connects = Mutant(
     clause="A37-TROUBLE-33",
     broken="a tree without any endpoints is CONNECTING",
     rules={
-        "tree": instead(
+        "policy_tree": instead(
             Update(config=WaitingConfig()),
             lambda leaves: not any(has_endpoints(found) for _, found in leaves),
         )
@@ -138,5 +148,5 @@ def fail_all_the_same(result: PickResult) -> PickResult:
 waiting_fails = Mutant(
     clause="A37-TROUBLE-34",
     broken="a request that waits for readiness fails with the tree",
-    rules={"wait_for_ready": fail_all_the_same},
+    rules={"queue_wait_for_ready": fail_all_the_same},
 )

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from client_under_test.reference.clusters.aggregates import LeafEndpoints, nothing_found
+from client_under_test.reference.clusters.aggregates import LeafEndpoints, endpoints_without_data
 from client_under_test.reference.clusters.discovery import Aggregate, Cluster, Leaf, Missing
 from client_under_test.reference.editions.mutants import Mutant
-from client_under_test.reference.resolving.dependency_rules import each_by_itself
+from client_under_test.reference.resolving.dependency_rules import routes_are_usable
 from client_under_test.reference.values import Status
 from conformance.mutation.mutants.trees import SHORT
 
@@ -15,7 +15,7 @@ Found = LeafEndpoints | None
 each_route_by_itself = Mutant(
     clause="A74-CONFIG-01",
     broken="requests of a route are sent before the resources of other routes came",
-    rules={"may_be_used": each_by_itself},
+    rules={"routes_are_usable": routes_are_usable},
 )
 
 
@@ -31,8 +31,8 @@ def with_all_endpoints() -> dict[str, object]:
         return cluster
 
     return {
-        "cluster_as_known": cluster_as_known,
-        "may_be_used": lambda unfinished: not ({*unfinished} - lacking),
+        "cluster_in_tree": cluster_as_known,
+        "routes_are_usable": lambda unfinished: not ({*unfinished} - lacking),
     }
 
 
@@ -46,7 +46,7 @@ late_cluster_of_another_route = Mutant(
 new_routes_at_once = Mutant(
     clause="A74-CONFIG-02",
     broken="routes to a new cluster are used before its resources came",
-    rules={"may_be_used": each_by_itself},
+    rules={"routes_are_usable": routes_are_usable},
 )
 
 
@@ -56,7 +56,11 @@ def waiting_for_the_first_leaf() -> Callable[[str, Leaf, Found], Found]:
 
     def rule(root: str, leaf: Leaf, found: Found) -> Found:
         is_first = first.setdefault(root, leaf.name) == leaf.name
-        return nothing_found("they have not come yet") if found is None and not is_first else found
+        return (
+            endpoints_without_data("they have not come yet")
+            if found is None and not is_first
+            else found
+        )
 
     return rule
 
@@ -64,14 +68,14 @@ def waiting_for_the_first_leaf() -> Callable[[str, Leaf, Found], Found]:
 new_routes_at_the_first_leaf = Mutant(
     clause="A74-CONFIG-02",
     broken="routes to a new aggregate are used as soon as its first leaf is complete",
-    rules={"endpoints_as_known": waiting_for_the_first_leaf()},
+    rules={"endpoints_in_tree": waiting_for_the_first_leaf()},
 )
 
 
 old_routes_watched = Mutant(
     clause="A74-CONFIG-02",
     broken="a cluster without a route stays subscribed",
-    rules={"let_go": lambda _watched, _needed: frozenset()},
+    rules={"watches_to_end": lambda _watched, _needed: frozenset()},
 )
 
 
@@ -89,7 +93,7 @@ def not_beside_another() -> Callable[[str, str, Cluster | None], Cluster | None]
     return rule
 
 
-NOT_BESIDE_ANOTHER = {"cluster_as_known": not_beside_another()}
+NOT_BESIDE_ANOTHER = {"cluster_in_tree": not_beside_another()}
 
 
 late_cluster_passed_over = Mutant(
@@ -116,7 +120,7 @@ def not_below_another() -> Callable[[str, str, Cluster | None], Cluster | None]:
 late_nested_passed_over = Mutant(
     clause="A37-TROUBLE-04",
     broken="a tree is used before the leaves of a nested aggregate have come",
-    rules={"cluster_as_known": not_below_another()},
+    rules={"cluster_in_tree": not_below_another()},
 )
 
 
@@ -144,7 +148,7 @@ last_endpoints_missed = Mutant(
 requests_not_waited_for = Mutant(
     clause="A74-CONFIG-02",
     broken="the watch of a cluster ends with its last route, although requests wait there",
-    rules={"held": lambda _held: ()},
+    rules={"clusters_kept_for_requests": lambda _held: ()},
 )
 
 
@@ -157,7 +161,11 @@ def waiting_for_the_first_two() -> Callable[[str, Leaf, Found], Found]:
         if leaf.name not in leaves:
             leaves.append(leaf.name)
         is_early = leaf.name in leaves[:2]
-        return found if is_early or found is not None else nothing_found("they have not come yet")
+        return (
+            found
+            if is_early or found is not None
+            else endpoints_without_data("they have not come yet")
+        )
 
     return rule
 
@@ -165,7 +173,7 @@ def waiting_for_the_first_two() -> Callable[[str, Leaf, Found], Found]:
 third_endpoints_missed = Mutant(
     clause="A37-TROUBLE-06",
     broken="a tree is used before the endpoints of its third leaf have come",
-    rules={"endpoints_as_known": waiting_for_the_first_two()},
+    rules={"endpoints_in_tree": waiting_for_the_first_two()},
 )
 
 
@@ -178,8 +186,8 @@ def with_the_last_route() -> dict[str, object]:
         return cluster
 
     return {
-        "cluster_as_known": cluster_as_known,
-        "may_be_used": lambda unfinished: not {*[*roots][-1:]} & {*unfinished},
+        "cluster_in_tree": cluster_as_known,
+        "routes_are_usable": lambda unfinished: not {*[*roots][-1:]} & {*unfinished},
     }
 
 

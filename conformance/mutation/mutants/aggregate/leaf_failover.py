@@ -8,7 +8,7 @@ import msgspec
 from client_under_test.reference.clusters.aggregates import (
     LeafEndpoints,
     Leaves,
-    a_policy_for_each_leaf,
+    policy_tree_a75,
 )
 from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.rules.failover import (
@@ -16,8 +16,8 @@ from client_under_test.reference.policies.rules.failover import (
     Choice,
     Make,
     Use,
-    choose_by_a56,
-    timer_begins,
+    choose_priority_a56,
+    starts_failover_timer,
 )
 from client_under_test.reference.values import Locality, State
 from conformance.mutation.mutants.priority.failover_timer import (
@@ -30,7 +30,7 @@ from conformance.mutation.mutants.trees import of_leaves
 leaves_backwards = Mutant(
     clause="A37-FAILOVER-01",
     broken="the priorities of the last leaf come first",
-    rules={"tree": of_leaves(lambda leaves: leaves[::-1])},
+    rules={"policy_tree": of_leaves(lambda leaves: leaves[::-1])},
 )
 
 
@@ -45,21 +45,21 @@ def with_two_priorities(leaves: Leaves) -> Leaves:
 two_priorities_alone = Mutant(
     clause="A37-FAILOVER-01",
     broken="only the first two priorities of a leaf are used",
-    rules={"tree": of_leaves(with_two_priorities)},
+    rules={"policy_tree": of_leaves(with_two_priorities)},
 )
 
 
 two_leaves_alone = Mutant(
     clause="A37-FAILOVER-01",
     broken="only the first two leaves are used",
-    rules={"tree": of_leaves(lambda leaves: leaves[:2])},
+    rules={"policy_tree": of_leaves(lambda leaves: leaves[:2])},
 )
 
 
 failed_leaf_waited_for = Mutant(
     clause="A37-FAILOVER-02",
     broken="a failed leaf is left only when the timer fires",
-    rules={"timer_ends": lambda reported: reported in {State.READY, State.IDLE}},
+    rules={"stops_failover_timer": lambda reported: reported in {State.READY, State.IDLE}},
 )
 
 
@@ -72,7 +72,7 @@ timer_of_a_leaf_too_long = Mutant(
 
 def timed_at_first(children: Sequence[ChildView | None]) -> Choice:
     """Wait for a later leaf as long as it connects."""
-    choice = choose_by_a56(children)
+    choice = choose_priority_a56(children)
     for index, child in enumerate(children):
         if index and child is not None and child.state is State.CONNECTING:
             is_behind = isinstance(choice, Make) or choice.index > index
@@ -96,8 +96,8 @@ no_timer_after_ready = Mutant(
     clause="A37-FAILOVER-03",
     broken="the failover timer does not start for a leaf that was READY",
     rules={
-        "timer_begins": lambda before, reported, settled, runs: (
-            settled is not State.READY and timer_begins(before, reported, settled, runs)
+        "starts_failover_timer": lambda before, reported, settled, runs: (
+            settled is not State.READY and starts_failover_timer(before, reported, settled, runs)
         )
     },
 )
@@ -106,7 +106,7 @@ no_timer_after_ready = Mutant(
 one_timer_for_a_leaf = Mutant(
     clause="A37-FAILOVER-04",
     broken="all priorities of a leaf share one timer",
-    rules={"tree": a_policy_for_each_leaf},
+    rules={"policy_tree": policy_tree_a75},
     edition="seed",
 )
 
@@ -124,7 +124,7 @@ def back_to_the_first_alone() -> Callable[[Sequence[ChildView | None]], Choice]:
 
     def choose(children: Sequence[ChildView | None]) -> Choice:
         nonlocal used
-        choice = choose_by_a56(children)
+        choice = choose_priority_a56(children)
         if len(children) < THREE or not isinstance(choice, Use):
             return choice
         now = children[used]
@@ -159,9 +159,9 @@ def made_at_an_update() -> dict[str, Any]:
         return leaves
 
     def choose(children: Sequence[ChildView | None]) -> Choice:
-        return (make_all if changed else choose_by_a56)(children)
+        return (make_all if changed else choose_priority_a56)(children)
 
-    return {"tree": of_leaves(seen), "choose_priority": choose}
+    return {"policy_tree": of_leaves(seen), "choose_priority": choose}
 
 
 update_connects = Mutant(
@@ -187,7 +187,7 @@ waiting_requests_fail = Mutant(
 
 def waiting_once(children: Sequence[ChildView | None]) -> Choice:
     """Use a failed second leaf while the third one connects."""
-    choice = choose_by_a56(children)
+    choice = choose_priority_a56(children)
     second = children[1] if len(children) > 1 else None
     is_behind = isinstance(choice, Use) and choice.index > 1 and not choice.settled
     failed = second is not None and second.state is State.TRANSIENT_FAILURE
@@ -212,7 +212,7 @@ def failed_for_good() -> Callable[[Sequence[ChildView | None]], Choice]:
             child is not None and child.state is State.TRANSIENT_FAILURE for child in children
         )
         has_failed = has_failed or (several and failed)
-        return Use(0) if several and has_failed else choose_by_a56(children)
+        return Use(0) if several and has_failed else choose_priority_a56(children)
 
     return choose
 
@@ -259,28 +259,28 @@ FIRST_SEEN: dict[tuple[str, tuple[Locality, ...]], LeafEndpoints] = {}
 update_of_the_next_dropped = Mutant(
     clause="A37-FAILOVER-13",
     broken="an update of a leaf that is not in use is ignored",
-    rules={"tree": of_leaves(as_first_seen(lambda place: place > 0))},
+    rules={"policy_tree": of_leaves(as_first_seen(lambda place: place > 0))},
 )
 
 
 update_of_the_third_dropped = Mutant(
     clause="A37-FAILOVER-13",
     broken="an update of a leaf after the next one is ignored",
-    rules={"tree": of_leaves(as_first_seen(lambda place: place > 1))},
+    rules={"policy_tree": of_leaves(as_first_seen(lambda place: place > 1))},
 )
 
 
 endpoints_of_the_next_dropped = Mutant(
     clause="A37-FAILOVER-13",
     broken="an update of a leaf that is not in use is ignored if its localities stay",
-    rules={"tree": of_leaves(as_first_seen_there)},
+    rules={"policy_tree": of_leaves(as_first_seen_there)},
 )
 
 
 update_of_a_leaf_that_served_dropped = Mutant(
     clause="A37-FAILOVER-13",
     broken="a later leaf that was in use gets no updates while an earlier one is in use",
-    rules={"takes_updates": lambda is_in_use: is_in_use},
+    rules={"priority_takes_updates": lambda is_in_use: is_in_use},
 )
 
 
@@ -303,26 +303,26 @@ def first_update_alone() -> Callable[[Leaves], Leaves]:
 second_update_dropped = Mutant(
     clause="A37-FAILOVER-13",
     broken="only the first update of a leaf that is not in use is applied",
-    rules={"tree": of_leaves(first_update_alone())},
+    rules={"policy_tree": of_leaves(first_update_alone())},
 )
 
 
 update_of_a_policy_dropped = Mutant(
     clause="A37-FAILOVER-14",
     broken="the policy of a priority that is not in use gets no updates",
-    rules={"takes_updates": lambda is_in_use: is_in_use},
+    rules={"priority_takes_updates": lambda is_in_use: is_in_use},
 )
 
 
 update_of_the_middle_dropped = Mutant(
     clause="A37-FAILOVER-14",
     broken="an update of the second leaf is ignored while a later one is in use",
-    rules={"tree": of_leaves(as_first_seen(lambda place: place == 1))},
+    rules={"policy_tree": of_leaves(as_first_seen(lambda place: place == 1))},
 )
 
 
 update_of_the_failed_dropped = Mutant(
     clause="A37-FAILOVER-14",
     broken="an update of the first leaf is ignored while a later one is in use",
-    rules={"tree": of_leaves(as_first_seen(lambda place: place == 0))},
+    rules={"policy_tree": of_leaves(as_first_seen(lambda place: place == 0))},
 )

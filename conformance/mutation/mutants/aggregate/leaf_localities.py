@@ -11,8 +11,8 @@ from client_under_test.reference.clusters.aggregates import (
     LocalityEndpoints,
     MakeTree,
     PriorityNames,
-    a_policy_for_each_leaf,
-    one_list_of_priorities,
+    policy_tree,
+    policy_tree_a75,
 )
 from client_under_test.reference.clusters.discovery import Aggregate, Leaf
 from client_under_test.reference.editions.mutants import Mutant
@@ -44,7 +44,7 @@ def with_the_first_weights(leaves: Leaves) -> Leaves:
 localities_known_by_name_alone = Mutant(
     clause="A37-FAILOVER-09",
     broken="a locality has the weight of the locality of its name in the first leaf",
-    rules={"tree": of_leaves(with_the_first_weights)},
+    rules={"policy_tree": of_leaves(with_the_first_weights)},
 )
 
 
@@ -63,7 +63,7 @@ def with_the_weights_of_an_update() -> Callable[[Leaves], Leaves]:
 weights_of_an_update = Mutant(
     clause="A37-FAILOVER-09",
     broken="an update of the first leaf sets the weights of localities of its names in all leaves",
-    rules={"tree": of_leaves(with_the_weights_of_an_update())},
+    rules={"policy_tree": of_leaves(with_the_weights_of_an_update())},
 )
 
 
@@ -89,21 +89,21 @@ def with_equal_weights_behind_the_first(leaves: Leaves) -> Leaves:
 hash_forgotten_behind_the_second = Mutant(
     clause="A37-FAILOVER-10",
     broken="requests are placed by their hash at the first two leaves only",
-    rules={"policy_source": policy_of_leaves(2)},
+    rules={"policy_of_leaf": policy_of_leaves(2)},
 )
 
 
 weights_ignored_behind_the_first = Mutant(
     clause="A37-FAILOVER-10",
     broken="the weights of endpoints count at the first leaf only",
-    rules={"tree": of_leaves(with_equal_weights_behind_the_first)},
+    rules={"policy_tree": of_leaves(with_equal_weights_behind_the_first)},
 )
 
 
 hash_forgotten_behind_the_first = Mutant(
     clause="A37-FAILOVER-10",
     broken="requests are placed by their hash at the first leaf only",
-    rules={"policy_source": policy_of_leaves(1)},
+    rules={"policy_of_leaf": policy_of_leaves(1)},
 )
 
 
@@ -134,15 +134,13 @@ class NamesInPlace(PriorityNames):
 def named_in_place() -> MakeTree:
     """Return the tree with names that do not move with a priority."""
     names = NamesInPlace()
-    return lambda aggregate, leaves, _names, rules: a_policy_for_each_leaf(
-        aggregate, leaves, names, rules
-    )
+    return lambda aggregate, leaves, _names, rules: policy_tree_a75(aggregate, leaves, names, rules)
 
 
 names_made_anew = Mutant(
     clause="A37-FAILOVER-11",
     broken="a priority that moves is a new one",
-    rules={"tree": named_in_place()},
+    rules={"policy_tree": named_in_place()},
 )
 
 
@@ -163,9 +161,7 @@ class NamesOfAll(PriorityNames):
 def named_together() -> MakeTree:
     """Return the tree with one set of priority names for all leaves."""
     shared = NamesOfAll()
-    return lambda aggregate, leaves, _names, rules: one_list_of_priorities(
-        aggregate, leaves, shared, rules
-    )
+    return lambda aggregate, leaves, _names, rules: policy_tree(aggregate, leaves, shared, rules)
 
 
 class NamesTwice(PriorityNames):
@@ -196,21 +192,19 @@ class NamesTwice(PriorityNames):
 def named_twice() -> MakeTree:
     """Return the tree with names that several priorities may share."""
     names = NamesTwice()
-    return lambda aggregate, leaves, _names, rules: a_policy_for_each_leaf(
-        aggregate, leaves, names, rules
-    )
+    return lambda aggregate, leaves, _names, rules: policy_tree_a75(aggregate, leaves, names, rules)
 
 
 name_of_one_for_two = Mutant(
     clause="A37-FAILOVER-11",
     broken="both parts of a split priority keep its name",
-    rules={"tree": named_twice()},
+    rules={"policy_tree": named_twice()},
 )
 
 
 names_shared_by_leaves = Mutant(
     clause="A37-FAILOVER-12",
     broken="a priority of one leaf takes over the name of another leaf's priority",
-    rules={"tree": named_together()},
+    rules={"policy_tree": named_together()},
     edition="seed",
 )

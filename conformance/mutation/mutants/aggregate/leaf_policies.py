@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from client_under_test.reference.clusters.aggregates import policy_of_the_aggregate
+from client_under_test.reference.clusters.aggregates import policy_of_leaf
 from client_under_test.reference.clusters.discovery import Aggregate, Leaf
 from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.interface import PolicyConfig
@@ -24,14 +24,14 @@ def of_the_first_leaf() -> Callable[[Aggregate | None, Leaf], PolicyConfig]:
 policy_of_the_first_leaf = Mutant(
     clause="A75-LEAF-01",
     broken="the policy of the first leaf applies to all leaves",
-    rules={"policy_source": of_the_first_leaf()},
+    rules={"policy_of_leaf": of_the_first_leaf()},
 )
 
 
 policy_of_two_leaves = Mutant(
     clause="A75-LEAF-01",
     broken="all leaves but the first two have the policy round_robin",
-    rules={"policy_source": policy_of_leaves(2)},
+    rules={"policy_of_leaf": policy_of_leaves(2)},
 )
 
 
@@ -39,7 +39,7 @@ cluster_provided_demanded = Mutant(
     clause="A75-LEAF-02",
     broken="an aggregate must have the policy CLUSTER_PROVIDED",
     xds={
-        "wrong_with_cluster": refusing(
+        "cluster_errors": refusing(
             lambda message: (
                 message.HasField("cluster_type") and message.lb_policy == message.RING_HASH
             )
@@ -59,7 +59,7 @@ policy_checked = Mutant(
 policy_above = Mutant(
     clause="A75-LEAF-04",
     broken="the policy of the aggregate applies, whatever the guard is",
-    rules={"policy_source": policy_of_the_aggregate},
+    rules={"policy_of_leaf": policy_of_leaf},
     reports="of the aggregate",
 )
 

@@ -8,9 +8,9 @@ from client_under_test.reference.clusters.discovery import (
     Leaf,
     Missing,
     circles_are_followed,
-    is_above_itself,
+    is_cycle,
     is_too_deep,
-    those_that_exist,
+    usable_leaves_a74,
 )
 from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.values import Status
@@ -43,7 +43,7 @@ REFUSED = Status.unavailable("not by this mutant")
 
 def found_by(change: Callable[[str, Found], Found]) -> Rule:
     """Return a rule that changes the found clusters before it chooses the leaves."""
-    return lambda root, found, in_force: those_that_exist(root, change(root, found), in_force)
+    return lambda root, found, in_force: usable_leaves_a74(root, change(root, found), in_force)
 
 
 def of_each(change: Callable[[Leaf | Missing], Leaf | Missing]) -> Rule:
@@ -136,7 +136,7 @@ dns_behind_the_others = Mutant(
     clause="A37-TREE-01",
     broken="LOGICAL_DNS leaves come after all others",
     rules={
-        "leaves": found_by(
+        "usable_leaves": found_by(
             lambda _root, found: sorted(
                 found, key=lambda leaf: isinstance(leaf, Leaf) and bool(leaf.dns_name)
             )
@@ -157,7 +157,7 @@ example_by_type = Mutant(
     clause="A37-TREE-03",
     broken="LOGICAL_DNS leaves come before all others",
     rules={
-        "leaves": found_by(
+        "usable_leaves": found_by(
             lambda _root, found: sorted(
                 found, key=lambda leaf: not (isinstance(leaf, Leaf) and leaf.dns_name)
             )
@@ -206,21 +206,21 @@ many_ways_are_an_error = Mutant(
 roots_are_no_leaves = Mutant(
     clause="A37-TREE-14",
     broken="a cluster of a route is no leaf of aggregates",
-    rules={"leaves": found_by(apart_from_roots())},
+    rules={"usable_leaves": found_by(apart_from_roots())},
 )
 
 
 dns_roots_are_no_leaves = Mutant(
     clause="A37-TREE-14",
     broken="a LOGICAL_DNS cluster of a route is no leaf of aggregates",
-    rules={"leaves": found_by(apart_from_roots(lambda leaf: bool(leaf.dns_name)))},
+    rules={"usable_leaves": found_by(apart_from_roots(lambda leaf: bool(leaf.dns_name)))},
 )
 
 
 leaves_of_one_root = Mutant(
     clause="A37-TREE-15",
     broken="a leaf belongs only to the first aggregate that has it, as in gRPC 1.85.1",
-    rules={"leaves": found_by(of_the_first_root())},
+    rules={"usable_leaves": found_by(of_the_first_root())},
 )
 
 
@@ -229,7 +229,7 @@ leaves_of_one_root = Mutant(
 one_too_many = Mutant(
     clause="A37-TREE-07",
     broken="a Cluster that no tree has is requested",
-    xds={"names_asked_for": lambda noun, names: (*names, "xds") if noun == "Cluster" else names},
+    xds={"names_to_request": lambda noun, names: (*names, "xds") if noun == "Cluster" else names},
 )
 
 
@@ -237,7 +237,7 @@ endpoints_of_what_is_no_leaf = Mutant(
     clause="A37-TREE-09",
     broken="the service name of a cluster that is not EDS is requested",
     xds={
-        "names_asked_for": lambda noun, names: (
+        "names_to_request": lambda noun, names: (
             (*names, "a-service") if noun == "ClusterLoadAssignment" else names
         )
     },
@@ -254,14 +254,14 @@ service_name_of_logical_dns = Mutant(
 endpoints_of_logical_dns = Mutant(
     clause="A37-TREE-09",
     broken="the service name of a LOGICAL_DNS cluster is requested",
-    rules={"services": lambda leaf: ("a-service",) if leaf.dns_name else (leaf.resource_name,)},
+    rules={"eds_services": lambda leaf: ("a-service",) if leaf.dns_name else (leaf.resource_name,)},
 )
 
 
 endpoints_of_all_leaves = Mutant(
     clause="A37-TREE-08",
     broken="endpoints of LOGICAL_DNS clusters are requested",
-    rules={"services": lambda leaf: (leaf.resource_name,)},
+    rules={"eds_services": lambda leaf: (leaf.resource_name,)},
 )
 
 
@@ -269,7 +269,7 @@ endpoints_of_aggregates = Mutant(
     clause="A37-TREE-08",
     broken="endpoints of a cluster that is no leaf are requested",
     xds={
-        "names_asked_for": lambda noun, names: (
+        "names_to_request": lambda noun, names: (
             (*names, "m") if noun == "ClusterLoadAssignment" else names
         )
     },
@@ -279,7 +279,7 @@ endpoints_of_aggregates = Mutant(
 named_twice = Mutant(
     clause="A37-TREE-10",
     broken="each watch has its own subscription",
-    xds={"names_asked_for": lambda _noun, names: (*names, *names[-1:])},
+    xds={"names_to_request": lambda _noun, names: (*names, *names[-1:])},
 )
 
 
@@ -323,15 +323,15 @@ def until_it_is_used() -> dict[str, object]:
     def leads_round(name: str, way: Sequence[str]) -> bool:
         nonlocal root
         root = (*way, name)[0]
-        return is_above_itself(name, way)
+        return is_cycle(name, way)
 
     def leaves(name: str, found: Found, in_force: bool) -> Leaves:  # noqa: FBT001
         used.add(name)
-        return those_that_exist(name, found, in_force)
+        return usable_leaves_a74(name, found, in_force)
 
     return {
-        "leads_round": leads_round,
-        "leaves": leaves,
+        "is_cycle": leads_round,
+        "usable_leaves": leaves,
         "is_too_deep": lambda names: root not in used and is_too_deep(names),
     }
 
@@ -346,7 +346,7 @@ limited_until_it_is_used = Mutant(
 cut_at_the_limit = Mutant(
     clause="A37-TREE-18",
     broken="the part of a tree beyond the limit is left out, and the rest is used",
-    rules={"leads_round": lambda name, way: name in way or is_too_deep(len(way) + 1)},
+    rules={"is_cycle": lambda name, way: name in way or is_too_deep(len(way) + 1)},
 )
 
 
@@ -372,14 +372,14 @@ def too_deep_after_use() -> dict[str, Any]:
     def leaves(root: str, found: Found, in_force: Any, /) -> Any:
         nonlocal used
         used = True
-        return those_that_exist(root, found, in_force)
+        return usable_leaves_a74(root, found, in_force)
 
     def is_deep(names: int) -> bool:
         nonlocal stuck
         stuck = stuck or (used and is_too_deep(names))
         return stuck or is_too_deep(names)
 
-    return {"leaves": leaves, "is_too_deep": is_deep}
+    return {"usable_leaves": leaves, "is_too_deep": is_deep}
 
 
 too_deep_for_good_after_use = Mutant(
@@ -411,7 +411,7 @@ limit_lowered = Mutant(
 circles_for_ever = Mutant(
     clause="A37-TREE-22",
     broken="a cycle exceeds the limit even if there is a leaf",
-    rules={"leads_round": circles_are_followed},
+    rules={"is_cycle": circles_are_followed},
     reports="fails",
 )
 
@@ -420,8 +420,8 @@ circle_is_awaited = Mutant(
     clause="A37-TREE-21",
     broken="requests wait for a tree without a leaf",
     rules={
-        "leaves": lambda root, found, in_force: (
-            those_that_exist(root, found, in_force) if found else None
+        "usable_leaves": lambda root, found, in_force: (
+            usable_leaves_a74(root, found, in_force) if found else None
         )
     },
 )
@@ -430,7 +430,7 @@ circle_is_awaited = Mutant(
 circle_for_good = Mutant(
     clause="A37-TREE-23",
     broken="a cluster that was once in a cycle stays in it",
-    rules={"leaves": found_by(once_empty())},
+    rules={"usable_leaves": found_by(once_empty())},
 )
 
 
@@ -444,7 +444,7 @@ deep_and_served = Mutant(
 no_name_beyond_ten = Mutant(
     clause="A37-TREE-38",
     broken="the client subscribes to ten Clusters at most",
-    xds={"names_asked_for": lambda _noun, names: names[:10]},
+    xds={"names_to_request": lambda _noun, names: names[:10]},
     reports="wait",
 )
 
@@ -453,8 +453,8 @@ few_leaves = Mutant(
     clause="A37-TREE-36",
     broken="an aggregate of more than 1,000 clusters fails",
     rules={
-        "leaves": lambda root, found, in_force: (
-            REFUSED if len(found) > MANY else those_that_exist(root, found, in_force)
+        "usable_leaves": lambda root, found, in_force: (
+            REFUSED if len(found) > MANY else usable_leaves_a74(root, found, in_force)
         )
     },
     reports="fails",
@@ -465,10 +465,10 @@ short_names = Mutant(
     clause="A37-TREE-37",
     broken="an aggregate with a name of more than 1,000 characters fails",
     rules={
-        "leaves": lambda root, found, in_force: (
+        "usable_leaves": lambda root, found, in_force: (
             REFUSED
             if any(len(leaf.name) > MANY for leaf in found)
-            else those_that_exist(root, found, in_force)
+            else usable_leaves_a74(root, found, in_force)
         )
     },
     reports="fails",
@@ -478,7 +478,7 @@ short_names = Mutant(
 one_connection_to_an_address = Mutant(
     clause="A37-TREE-13",
     broken="all users of an address share its connection",
-    rules={"shared_by": lambda subchannel: subchannel.address},
+    rules={"sharing_key": lambda subchannel: subchannel.address},
     reports="one connection",
 )
 
@@ -487,8 +487,8 @@ internal_in_a_cycle = Mutant(
     clause="A37-TROUBLE-36",
     broken="requests to a cycle end with INTERNAL",
     rules={
-        "leaves": lambda root, found, in_force: (
-            those_that_exist(root, found, in_force) if found else Status("INTERNAL", "a cycle")
+        "usable_leaves": lambda root, found, in_force: (
+            usable_leaves_a74(root, found, in_force) if found else Status("INTERNAL", "a cycle")
         )
     },
     reports="INTERNAL",

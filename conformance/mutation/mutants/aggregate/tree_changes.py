@@ -6,14 +6,14 @@ from typing import Any
 from client_under_test.reference.clusters.aggregates import (
     Leaves,
     PriorityNames,
-    a_policy_for_each_leaf,
+    policy_tree_a75,
 )
 from client_under_test.reference.clusters.discovery import (
     Aggregate,
     Cluster,
     Leaf,
     Missing,
-    those_that_exist,
+    usable_leaves_a74,
 )
 from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.values import Status
@@ -163,7 +163,7 @@ def of_its_first_leaf_alone() -> dict[str, object]:
         status = Status.unavailable("it has not come yet")
         return cluster if is_awaited else Missing(name=name, status=status)
 
-    return {"cluster_as_known": cluster_as_known}
+    return {"cluster_in_tree": cluster_as_known}
 
 
 def unless_routes_need_them() -> dict[str, object]:
@@ -178,7 +178,9 @@ def unless_routes_need_them() -> dict[str, object]:
 
     return {
         "leaf_order": order,
-        "let_go": lambda watched, needed: (watched - needed) | ((watched & left) - lists.keys()),
+        "watches_to_end": lambda watched, needed: (
+            (watched - needed) | ((watched & left) - lists.keys())
+        ),
     }
 
 
@@ -201,7 +203,7 @@ def an_error_at_first() -> Rule:
         if before.setdefault(root, names) != names:
             before[root] = names
             return Status.unavailable("the list has changed")
-        return those_that_exist(root, found, in_force)
+        return usable_leaves_a74(root, found, in_force)
 
     return rule
 
@@ -214,7 +216,7 @@ def of_the_first_endpoints() -> Callable[..., object]:
         aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: object
     ) -> object:
         kept = leaves if aggregate is None else first.setdefault(aggregate.name, leaves)
-        return a_policy_for_each_leaf(aggregate, kept, names, rules)  # type: ignore[arg-type]
+        return policy_tree_a75(aggregate, kept, names, rules)  # type: ignore[arg-type]
 
     return tree
 
@@ -222,91 +224,91 @@ def of_the_first_endpoints() -> Callable[..., object]:
 cluster_for_its_first_watcher = Mutant(
     clause="A37-TREE-11",
     broken="an update of a Cluster does not reach the aggregates that use it",
-    rules={"leaves": of_each(in_its_first_version())},
+    rules={"usable_leaves": of_each(in_its_first_version())},
 )
 
 
 endpoints_for_the_first_watcher = Mutant(
     clause="A37-TREE-12",
     broken="an update of endpoints does not reach the aggregates above them",
-    rules={"tree": of_the_first_endpoints()},
+    rules={"policy_tree": of_the_first_endpoints()},
 )
 
 
 second_cluster_update_dropped = Mutant(
     clause="A37-TREE-11",
     broken="only the first update of a Cluster counts",
-    rules={"leaves": leaves_after_one_update()},
+    rules={"usable_leaves": leaves_after_one_update()},
 )
 
 
 second_endpoints_update_dropped = Mutant(
     clause="A37-TREE-12",
     broken="only the first update of endpoints counts",
-    rules={"tree": of_leaves(endpoints_after_one_update())},
+    rules={"policy_tree": of_leaves(endpoints_after_one_update())},
 )
 
 
 second_order_dropped = Mutant(
     clause="A37-TREE-24",
     broken="only the first update of a list counts",
-    rules={"leaves": after_one_update()},
+    rules={"usable_leaves": after_one_update()},
 )
 
 
 order_for_good = Mutant(
     clause="A37-TREE-24",
     broken="the same leaves keep their first order",
-    rules={"leaves": remembering(in_the_order_before)},
+    rules={"usable_leaves": remembering(in_the_order_before)},
 )
 
 
 newcomers_last = Mutant(
     clause="A37-TREE-25",
     broken="a new leaf comes after the old ones",
-    rules={"leaves": remembering(behind_those_before)},
+    rules={"usable_leaves": remembering(behind_those_before)},
 )
 
 
 newcomer_between_last = Mutant(
     clause="A37-TREE-25",
     broken="a new leaf between old ones comes after all of them",
-    rules={"leaves": remembering(first_or_last)},
+    rules={"usable_leaves": remembering(first_or_last)},
 )
 
 
 last_left_out = Mutant(
     clause="A37-TREE-25",
     broken="a new leaf after all old ones is ignored",
-    rules={"leaves": remembering(without_the_last_to_come)},
+    rules={"usable_leaves": remembering(without_the_last_to_come)},
 )
 
 
 nobody_goes = Mutant(
     clause="A37-TREE-26",
     broken="a leaf that leaves the list stays in the tree",
-    rules={"leaves": remembering(with_what_has_gone)},
+    rules={"usable_leaves": remembering(with_what_has_gone)},
 )
 
 
 those_gone_are_last = Mutant(
     clause="A37-TREE-26",
     broken="a leaf that leaves the list is used when all others have failed",
-    rules={"leaves": remembering(with_what_has_gone_last)},
+    rules={"usable_leaves": remembering(with_what_has_gone_last)},
 )
 
 
 second_removal_dropped = Mutant(
     clause="A37-TREE-26",
     broken="only the first update of a list counts",
-    rules={"leaves": after_one_update()},
+    rules={"usable_leaves": after_one_update()},
 )
 
 
 watched_for_ever = Mutant(
     clause="A37-TREE-27",
     broken="clusters that left the tree stay subscribed",
-    rules={"let_go": lambda _watched, _needed: frozenset()},
+    rules={"watches_to_end": lambda _watched, _needed: frozenset()},
 )
 
 
@@ -314,7 +316,9 @@ too_much_let_go = Mutant(
     clause="A37-TREE-28",
     broken="unsubscribing from a tree also drops clusters that are needed elsewhere",
     rules={
-        "let_go": lambda watched, needed: (watched - needed) and watched - set(sorted(needed)[1:])
+        "watches_to_end": lambda watched, needed: (
+            (watched - needed) and watched - set(sorted(needed)[1:])
+        )
     },
 )
 
@@ -329,28 +333,28 @@ let_go_in_other_trees = Mutant(
 leaf_for_good = Mutant(
     clause="A37-TREE-29",
     broken="a cluster that was EDS stays EDS",
-    rules={"leaves": remembering(a_leaf_stays_one)},
+    rules={"usable_leaves": remembering(a_leaf_stays_one)},
 )
 
 
 aggregate_for_good = Mutant(
     clause="A37-TREE-30",
     broken="a cluster that was an aggregate keeps its leaves",
-    rules={"leaves": remembering(an_aggregate_stays_one)},
+    rules={"usable_leaves": remembering(an_aggregate_stays_one)},
 )
 
 
 changes_fail_requests = Mutant(
     clause="A37-TREE-31",
     broken="between two lists there is none",
-    rules={"leaves": an_error_at_first()},
+    rules={"usable_leaves": an_error_at_first()},
 )
 
 
 impatient = Mutant(
     clause="A37-TREE-32",
     broken="a cluster that does not come with the list does not exist",
-    xds={"time_to_come": lambda _features: (0.05, True)},
+    xds={"resource_timeout": lambda _features: (0.05, True)},
     edition="seed",
 )
 
@@ -372,21 +376,21 @@ used_from_its_first_leaf_on = Mutant(
 service_name_of_the_first_alone = Mutant(
     clause="A37-TREE-33",
     broken="all leaves but the first keep their first service name",
-    rules={"leaves": names_of_the_first_alone()},
+    rules={"usable_leaves": names_of_the_first_alone()},
 )
 
 
 service_name_never_left_out = Mutant(
     clause="A37-TREE-33",
     broken="a leaf keeps its service name when an update has none",
-    rules={"leaves": never_nameless()},
+    rules={"usable_leaves": never_nameless()},
 )
 
 
 service_name_for_good = Mutant(
     clause="A37-TREE-33",
     broken="a leaf keeps its first service name",
-    rules={"leaves": of_each(in_its_first_version())},
+    rules={"usable_leaves": of_each(in_its_first_version())},
 )
 
 
@@ -394,7 +398,7 @@ leaves_by_service_name = Mutant(
     clause="A37-TREE-34",
     broken="if two leaves share a service name, the later one replaces the first",
     rules={
-        "leaves": found_by(
+        "usable_leaves": found_by(
             lambda _root, found: tuple(
                 {
                     leaf.resource_name if isinstance(leaf, Leaf) else leaf.name: leaf
@@ -409,7 +413,7 @@ leaves_by_service_name = Mutant(
 first_leaf_of_a_service_name = Mutant(
     clause="A37-TREE-34",
     broken="a cluster has the limit of the first one that has its service name",
-    rules={"leaves": first_of_its_service_name()},
+    rules={"usable_leaves": first_of_its_service_name()},
 )
 
 
@@ -417,7 +421,7 @@ endpoints_named_twice = Mutant(
     clause="A37-TREE-34",
     broken="endpoints that two leaves share are requested twice",
     xds={
-        "names_asked_for": lambda noun, names: (
+        "names_to_request": lambda noun, names: (
             (*names, *names) if noun == "ClusterLoadAssignment" else names
         )
     },
@@ -442,5 +446,5 @@ def until_the_service_name_changes() -> Rule:
 service_name_alone = Mutant(
     clause="A37-TREE-11",
     broken="below an aggregate, an update counts only if it changes the service name",
-    rules={"leaves": until_the_service_name_changes()},
+    rules={"usable_leaves": until_the_service_name_changes()},
 )

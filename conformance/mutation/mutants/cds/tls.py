@@ -40,14 +40,14 @@ def overlooking_missing_ca(message: Any, found: Sequence[Finding]) -> Sequence[F
 no_validation_context = Mutant(
     clause="A29-CDS-01",
     broken="TLS without a validation context is accepted",
-    xds={"wrong_with_cluster": overlooking("common_tls_context.validation_context", "is missing")},
+    xds={"cluster_errors": overlooking("common_tls_context.validation_context", "is missing")},
 )
 
 
 no_validation_context_beside_others = Mutant(
     clause="A29-CDS-01",
     broken="a common_tls_context without a validation context is accepted if it has other fields",
-    xds={"wrong_with_cluster": overlooking_missing_context},
+    xds={"cluster_errors": overlooking_missing_context},
 )
 
 
@@ -55,7 +55,7 @@ no_ca = Mutant(
     clause="A29-CDS-02",
     broken="a validation context without a source of CA certificates is accepted",
     xds={
-        "wrong_with_cluster": overlooking(
+        "cluster_errors": overlooking(
             "validation_context.ca_certificate_provider_instance", "is missing"
         )
     },
@@ -65,7 +65,7 @@ no_ca = Mutant(
 no_ca_beside_others = Mutant(
     clause="A29-CDS-02",
     broken="a validation context without a CA provider is accepted if it has other fields",
-    xds={"wrong_with_cluster": overlooking_missing_ca},
+    xds={"cluster_errors": overlooking_missing_ca},
 )
 
 
@@ -73,7 +73,7 @@ combined_unchecked = Mutant(
     clause="A29-CDS-02",
     broken="a combined_validation_context is not validated",
     xds={
-        "wrong_with_cluster": overlooking(
+        "cluster_errors": overlooking(
             "default_validation_context.ca_certificate_provider_instance", "is missing"
         )
     },
@@ -83,7 +83,7 @@ combined_unchecked = Mutant(
 any_ca_provider = Mutant(
     clause="A29-CDS-03",
     broken="a CA provider instance is not looked up in the bootstrap",
-    xds={"wrong_with_cluster": overlooking("ca_certificate_provider_instance", "is no provider")},
+    xds={"cluster_errors": overlooking("ca_certificate_provider_instance", "is no provider")},
 )
 
 
@@ -91,7 +91,7 @@ any_combined_ca_provider = Mutant(
     clause="A29-CDS-03",
     broken="below combined_validation_context an instance is not looked up in the bootstrap",
     xds={
-        "wrong_with_cluster": overlooking(
+        "cluster_errors": overlooking(
             "default_validation_context.ca_certificate_provider_instance", "is no provider"
         )
     },
@@ -119,84 +119,84 @@ provider_by_its_beginning = Mutant(
 any_identity_provider = Mutant(
     clause="A29-CDS-04",
     broken="an identity provider instance is not looked up in the bootstrap",
-    xds={"wrong_with_cluster": overlooking("tls_certificate_provider_instance", "is no provider")},
+    xds={"cluster_errors": overlooking("tls_certificate_provider_instance", "is no provider")},
 )
 
 
 own_certificates_ignored = Mutant(
     clause="A29-CDS-05",
     broken="tls_certificates are ignored",
-    xds={"wrong_with_cluster": overlooking("tls_certificates")},
+    xds={"cluster_errors": overlooking("tls_certificates")},
 )
 
 
 secrets_ignored = Mutant(
     clause="A29-CDS-05",
     broken="SDS secrets are ignored",
-    xds={"wrong_with_cluster": overlooking("tls_certificate_sds_secret_configs")},
+    xds={"cluster_errors": overlooking("tls_certificate_sds_secret_configs")},
 )
 
 
 parameters_ignored = Mutant(
     clause="A29-CDS-06",
     broken="tls_params are ignored",
-    xds={"wrong_with_cluster": overlooking("tls_params")},
+    xds={"cluster_errors": overlooking("tls_params")},
 )
 
 
 handshaker_ignored = Mutant(
     clause="A29-CDS-06",
     broken="a custom_handshaker is ignored",
-    xds={"wrong_with_cluster": overlooking("custom_handshaker")},
+    xds={"cluster_errors": overlooking("custom_handshaker")},
 )
 
 
 key_unchecked = Mutant(
     clause="A29-CDS-07",
     broken="verify_certificate_spki is ignored",
-    xds={"wrong_with_cluster": overlooking("verify_certificate_spki")},
+    xds={"cluster_errors": overlooking("verify_certificate_spki")},
 )
 
 
 hash_unchecked = Mutant(
     clause="A29-CDS-07",
     broken="verify_certificate_hash is ignored",
-    xds={"wrong_with_cluster": overlooking("verify_certificate_hash")},
+    xds={"cluster_errors": overlooking("verify_certificate_hash")},
 )
 
 
 timestamp_unchecked = Mutant(
     clause="A29-CDS-07",
     broken="require_signed_certificate_timestamp is ignored",
-    xds={"wrong_with_cluster": overlooking("require_signed_certificate_timestamp")},
+    xds={"cluster_errors": overlooking("require_signed_certificate_timestamp")},
 )
 
 
 revocations_unchecked = Mutant(
     clause="A29-CDS-07",
     broken="a crl is ignored",
-    xds={"wrong_with_cluster": overlooking("crl")},
+    xds={"cluster_errors": overlooking("crl")},
 )
 
 
 validator_unchecked = Mutant(
     clause="A29-CDS-07",
     broken="a custom_validator_config is ignored",
-    xds={"wrong_with_cluster": overlooking("custom_validator_config")},
+    xds={"cluster_errors": overlooking("custom_validator_config")},
 )
 
 
 combined_checks_ignored = Mutant(
     clause="A29-CDS-07",
     broken="below combined_validation_context all checks are ignored",
-    xds={"wrong_with_cluster": overlooking_below("default_validation_context")},
+    xds={"cluster_errors": overlooking_below("default_validation_context")},
 )
 
 
 other_sockets_ignored = Mutant(
     clause="A29-CDS-08",
     broken="an unknown transport_socket is ignored, and connections are not secured",
-    xds={"wrong_with_cluster": overlooking("transport_socket.typed_config", "is not supported")},
+    xds={"cluster_errors": overlooking("transport_socket.typed_config", "is not supported")},
 )
 
 
@@ -210,7 +210,7 @@ def whatever_its_type(message: Any, found: Sequence[Finding]) -> Sequence[Findin
 type_of_socket_ignored = Mutant(
     clause="A29-CDS-08",
     broken="the config of a transport_socket is read as UpstreamTlsContext, whatever its type is",
-    xds={"wrong_with_cluster": whatever_its_type},
+    xds={"cluster_errors": whatever_its_type},
 )
 
 
@@ -218,9 +218,7 @@ bytes_that_are_none = Mutant(
     clause="A29-CDS-08",
     broken="an UpstreamTlsContext that cannot be parsed is ignored",
     xds={
-        "wrong_with_cluster": overlooking(
-            "transport_socket.typed_config", "is no UpstreamTlsContext"
-        )
+        "cluster_errors": overlooking("transport_socket.typed_config", "is no UpstreamTlsContext")
     },
 )
 
@@ -228,7 +226,7 @@ bytes_that_are_none = Mutant(
 sockets_refused = Mutant(
     clause="A29-CDS-09",
     broken="a channel without xDS credentials rejects TLS",
-    xds={"wrong_with_cluster": refusing(lambda cluster: cluster.HasField("transport_socket"))},
+    xds={"cluster_errors": refusing(lambda cluster: cluster.HasField("transport_socket"))},
 )
 
 
@@ -236,7 +234,7 @@ identity_refused = Mutant(
     clause="A29-CDS-09",
     broken="an identity instance beside a validation_context is rejected",
     xds={
-        "wrong_with_cluster": refusing(
+        "cluster_errors": refusing(
             lambda cluster: (
                 common_of(cluster).HasField("validation_context")
                 and common_of(cluster).HasField("tls_certificate_provider_instance")
@@ -250,7 +248,7 @@ alternative_names_of_a_default_refused = Mutant(
     clause="A29-CDS-09",
     broken="a default_validation_context with match_subject_alt_names is rejected",
     xds={
-        "wrong_with_cluster": refusing(
+        "cluster_errors": refusing(
             lambda cluster: bool(
                 common_of(
                     cluster
@@ -265,7 +263,7 @@ matchers_refused = Mutant(
     clause="A29-CDS-09",
     broken="match_subject_alt_names with another matcher than exact are rejected",
     xds={
-        "wrong_with_cluster": refusing(
+        "cluster_errors": refusing(
             lambda cluster: any(
                 name.WhichOneof("match_pattern") != "exact"
                 for name in common_of(cluster).validation_context.match_subject_alt_names
@@ -279,7 +277,7 @@ alternative_names_refused = Mutant(
     clause="A29-CDS-09",
     broken="a validation context with match_subject_alt_names is rejected",
     xds={
-        "wrong_with_cluster": refusing(
+        "cluster_errors": refusing(
             lambda cluster: bool(common_of(cluster).validation_context.match_subject_alt_names)
         )
     },
@@ -289,7 +287,7 @@ alternative_names_refused = Mutant(
 matches_ignored = Mutant(
     clause="A29-CDS-10",
     broken="transport_socket_matches are ignored",
-    xds={"wrong_with_cluster": overlooking("transport_socket_matches")},
+    xds={"cluster_errors": overlooking("transport_socket_matches")},
     reports="accepted",
 )
 
@@ -298,7 +296,7 @@ names_refused = Mutant(
     clause="A29-CDS-11",
     broken="sni is an error",
     xds={
-        "wrong_with_cluster": refusing(
+        "cluster_errors": refusing(
             lambda cluster: b"a.test" in cluster.transport_socket.typed_config.value
         )
     },
@@ -309,7 +307,7 @@ protocols_refused = Mutant(
     clause="A29-CDS-11",
     broken="alpn_protocols are an error",
     xds={
-        "wrong_with_cluster": refusing(
+        "cluster_errors": refusing(
             lambda cluster: b"\x02h2" in cluster.transport_socket.typed_config.value
         )
     },
@@ -320,7 +318,7 @@ any_identity_provider_beside_a_combined_context = Mutant(
     clause="A29-CDS-04",
     broken="an identity provider is not looked up next to a combined_validation_context",
     xds={
-        "wrong_with_cluster": lambda message, found: (
+        "cluster_errors": lambda message, found: (
             overlooking("tls_certificate_provider_instance", "is no provider")(message, found)
             if common_of(message).HasField("combined_validation_context")
             else found
@@ -344,7 +342,7 @@ def overlooking_missing_default(message: Any, found: Sequence[Finding]) -> Seque
 combined_without_default = Mutant(
     clause="A29-CDS-01",
     broken="a combined_validation_context without a default is accepted",
-    xds={"wrong_with_cluster": overlooking_missing_default},
+    xds={"cluster_errors": overlooking_missing_default},
 )
 
 
@@ -358,5 +356,5 @@ def overlooking_below_dns(message: Any, found: Sequence[Finding]) -> Sequence[Fi
 unchecked_in_logical_dns = Mutant(
     clause="A29-CDS-01",
     broken="TLS without a validation context is accepted in a LOGICAL_DNS cluster",
-    xds={"wrong_with_cluster": overlooking_below_dns},
+    xds={"cluster_errors": overlooking_below_dns},
 )

@@ -42,7 +42,7 @@ aggregate_needs_a_service_name = Mutant(
     clause="A47-CDS-04",
     broken="an aggregate with an xdstp name needs a service name",
     xds={
-        "wrong_with_cluster": refusing(
+        "cluster_errors": refusing(
             lambda cluster: (
                 cluster.name.startswith("xdstp:") and not cluster.eds_cluster_config.service_name
             )
@@ -109,7 +109,7 @@ def aggregated_apis(
 apis_of_ads = Mutant(
     clause="A27-CDS-04",
     broken="an api_config_source of an aggregated API is treated as ADS",
-    xds={"wrong_with_cluster": aggregated_apis},
+    xds={"cluster_errors": aggregated_apis},
 )
 
 
@@ -131,14 +131,14 @@ def any_lrs_server_of_dns(
 lrs_server_of_dns = Mutant(
     clause="A27-CDS-07",
     broken="lrs_server is not validated in a LOGICAL_DNS cluster",
-    xds={"wrong_with_cluster": any_lrs_server_of_dns},
+    xds={"cluster_errors": any_lrs_server_of_dns},
 )
 
 
 health_checks_refused = Mutant(
     clause="A27-CDS-10",
     broken="an unsupported field, such as health_checks, is an error",
-    xds={"wrong_with_cluster": refusing(lambda cluster: bool(cluster.health_checks))},
+    xds={"cluster_errors": refusing(lambda cluster: bool(cluster.health_checks))},
 )
 
 
@@ -146,7 +146,7 @@ dns_family_refused = Mutant(
     clause="A27-CDS-10",
     broken="a LOGICAL_DNS cluster with a dns_lookup_family is rejected",
     xds={
-        "wrong_with_cluster": refusing(
+        "cluster_errors": refusing(
             lambda cluster: cluster.type == Cluster.LOGICAL_DNS and cluster.dns_lookup_family
         )
     },
@@ -156,7 +156,7 @@ dns_family_refused = Mutant(
 subsets_refused = Mutant(
     clause="A27-CDS-10",
     broken="an lb_subset_config is an error",
-    xds={"wrong_with_cluster": refusing(lambda cluster: cluster.HasField("lb_subset_config"))},
+    xds={"cluster_errors": refusing(lambda cluster: cluster.HasField("lb_subset_config"))},
 )
 
 
@@ -213,7 +213,7 @@ aggregate_refused = Mutant(
 eds_refused = Mutant(
     clause="A37-VALID-02",
     broken="type EDS is rejected",
-    xds={"wrong_with_cluster": refusing(lambda cluster: cluster.type == Cluster.EDS)},
+    xds={"cluster_errors": refusing(lambda cluster: cluster.type == Cluster.EDS)},
 )
 
 
@@ -272,7 +272,7 @@ def without_type(cluster: Cluster, found: Sequence[tuple[str, str]]) -> Sequence
 no_type_with_load_assignment = Mutant(
     clause="A37-VALID-05",
     broken="a Cluster with a load_assignment needs no type",
-    xds={"wrong_with_cluster": without_type},
+    xds={"cluster_errors": without_type},
 )
 
 
@@ -292,7 +292,7 @@ unknown_type_is_eds = Mutant(
 typed_config_may_be_missing = Mutant(
     clause="A37-VALID-07",
     broken="an aggregate without typed_config has no clusters",
-    xds={"wrong_with_cluster": overlooking("cluster_type.typed_config", "is missing")},
+    xds={"cluster_errors": overlooking("cluster_type.typed_config", "is missing")},
 )
 
 
@@ -324,7 +324,7 @@ no_type_url = Mutant(
 bytes_that_are_none = Mutant(
     clause="A37-VALID-09",
     broken="a ClusterConfig that cannot be parsed is ignored",
-    xds={"wrong_with_cluster": overlooking("typed_config", "is no ClusterConfig")},
+    xds={"cluster_errors": overlooking("typed_config", "is no ClusterConfig")},
 )
 
 
@@ -337,7 +337,7 @@ def begins_as_one(cluster: Cluster, found: Sequence[tuple[str, str]]) -> Sequenc
 bytes_that_begin_as_one = Mutant(
     clause="A37-VALID-09",
     broken="of a ClusterConfig that cannot be parsed, the valid start is used",
-    xds={"wrong_with_cluster": begins_as_one},
+    xds={"cluster_errors": begins_as_one},
 )
 
 
@@ -362,7 +362,7 @@ name_of_the_extension_counts = Mutant(
     clause="A37-VALID-12",
     broken="the name next to typed_config must be Envoy's",
     xds={
-        "wrong_with_cluster": refusing(
+        "cluster_errors": refusing(
             lambda cluster: cluster.cluster_type.name not in {"", "envoy.clusters.aggregate"}
         )
     },
@@ -374,7 +374,7 @@ name_of_the_extension_wanted = Mutant(
     clause="A37-VALID-12",
     broken="there must be a name next to typed_config",
     xds={
-        "wrong_with_cluster": refusing(
+        "cluster_errors": refusing(
             lambda cluster: cluster.HasField("cluster_type") and not cluster.cluster_type.name
         )
     },
@@ -387,14 +387,14 @@ name_of_the_extension_wanted = Mutant(
 load_assignment_may_be_missing = Mutant(
     clause="A37-VALID-13",
     broken="a LOGICAL_DNS cluster may have no load_assignment",
-    xds={"wrong_with_cluster": overlooking("load_assignment", "is missing")},
+    xds={"cluster_errors": overlooking("load_assignment", "is missing")},
 )
 
 
 no_locality = Mutant(
     clause="A37-VALID-14",
     broken="load_assignment may have no locality",
-    xds={"is_one": lambda _field, entries: entries <= 1},
+    xds={"has_one_entry": lambda _field, entries: entries <= 1},
 )
 
 
@@ -409,14 +409,18 @@ def without_empty_localities(
 more_localities = Mutant(
     clause="A37-VALID-15",
     broken="the first locality of load_assignment is used",
-    xds={"is_one": lambda field, entries: entries == 1 or (field == "endpoints" and entries > 1)},
+    xds={
+        "has_one_entry": lambda field, entries: (
+            entries == 1 or (field == "endpoints" and entries > 1)
+        )
+    },
 )
 
 
 empty_locality_not_counted = Mutant(
     clause="A37-VALID-15",
     broken="an entry of endpoints without lb_endpoints does not count",
-    xds={"wrong_with_cluster": without_empty_localities},
+    xds={"cluster_errors": without_empty_localities},
 )
 
 
@@ -424,7 +428,7 @@ two_localities_alone = Mutant(
     clause="A37-VALID-15",
     broken="two entries of endpoints are rejected, but not three",
     xds={
-        "is_one": lambda field, entries: (
+        "has_one_entry": lambda field, entries: (
             entries == 1 or (field == "endpoints" and entries not in {0, 2})
         )
     },
@@ -435,7 +439,9 @@ no_endpoint = Mutant(
     clause="A37-VALID-16",
     broken="the locality may have no endpoint",
     xds={
-        "is_one": lambda field, entries: entries == 1 or (field == "lb_endpoints" and not entries)
+        "has_one_entry": lambda field, entries: (
+            entries == 1 or (field == "lb_endpoints" and not entries)
+        )
     },
 )
 
@@ -444,7 +450,9 @@ more_endpoints = Mutant(
     clause="A37-VALID-17",
     broken="the first endpoint of the locality is used",
     xds={
-        "is_one": lambda field, entries: entries == 1 or (field == "lb_endpoints" and entries > 1)
+        "has_one_entry": lambda field, entries: (
+            entries == 1 or (field == "lb_endpoints" and entries > 1)
+        )
     },
 )
 
@@ -453,7 +461,7 @@ two_endpoints_alone = Mutant(
     clause="A37-VALID-17",
     broken="two entries of lb_endpoints are rejected, but not three",
     xds={
-        "is_one": lambda field, entries: (
+        "has_one_entry": lambda field, entries: (
             entries == 1 or (field == "lb_endpoints" and entries not in {0, 2})
         )
     },
@@ -472,42 +480,42 @@ def without_empty_endpoints(
 empty_endpoint_not_counted = Mutant(
     clause="A37-VALID-17",
     broken="an entry of lb_endpoints without an endpoint does not count",
-    xds={"wrong_with_cluster": without_empty_endpoints},
+    xds={"cluster_errors": without_empty_endpoints},
 )
 
 
 endpoint_may_be_missing = Mutant(
     clause="A37-VALID-18",
     broken="an entry without an endpoint is accepted",
-    xds={"wrong_with_cluster": overlooking(f"{ENTRY}.endpoint")},
+    xds={"cluster_errors": overlooking(f"{ENTRY}.endpoint")},
 )
 
 
 address_may_be_missing = Mutant(
     clause="A37-VALID-19",
     broken="an endpoint without an address is accepted",
-    xds={"wrong_with_cluster": overlooking("endpoint.address")},
+    xds={"cluster_errors": overlooking("endpoint.address")},
 )
 
 
 address_of_any_kind = Mutant(
     clause="A37-VALID-20",
     broken="an address that is not a socket_address is accepted",
-    xds={"wrong_with_cluster": overlooking("address.socket_address")},
+    xds={"cluster_errors": overlooking("address.socket_address")},
 )
 
 
 host_may_be_empty = Mutant(
     clause="A37-VALID-21",
     broken="the name to resolve may be empty",
-    xds={"wrong_with_cluster": overlooking("socket_address.address")},
+    xds={"cluster_errors": overlooking("socket_address.address")},
 )
 
 
 port_may_be_missing = Mutant(
     clause="A37-VALID-22",
     broken="a missing port means zero",
-    xds={"wrong_with_cluster": overlooking("socket_address.port_value")},
+    xds={"cluster_errors": overlooking("socket_address.port_value")},
 )
 
 
@@ -535,7 +543,7 @@ name_in_load_assignment_counts = Mutant(
     clause="A37-VALID-25",
     broken="load_assignment must have the name of the Cluster",
     xds={
-        "wrong_with_cluster": refusing(
+        "cluster_errors": refusing(
             lambda cluster: (
                 cluster.type == Cluster.LOGICAL_DNS
                 and cluster.load_assignment.cluster_name != cluster.name
@@ -551,9 +559,7 @@ eds_config_checked_anyway = Mutant(
     clause="A37-VALID-26",
     broken="eds_config must be ADS, whatever the type of the Cluster",
     xds={
-        "wrong_with_cluster": refusing(
-            lambda cluster: bool(cluster.eds_cluster_config.eds_config.path)
-        )
+        "cluster_errors": refusing(lambda cluster: bool(cluster.eds_cluster_config.eds_config.path))
     },
 )
 
@@ -562,7 +568,7 @@ load_assignment_checked_anyway = Mutant(
     clause="A37-VALID-27",
     broken="a load_assignment must have an endpoint, whatever the type of the Cluster",
     xds={
-        "wrong_with_cluster": refusing(
+        "cluster_errors": refusing(
             lambda cluster: (
                 cluster.HasField("load_assignment") and not cluster.load_assignment.endpoints
             )
@@ -575,7 +581,7 @@ load_assignment_makes_dns = Mutant(
     clause="A37-VALID-27",
     broken="an aggregate may have no load_assignment",
     xds={
-        "wrong_with_cluster": refusing(
+        "cluster_errors": refusing(
             lambda cluster: cluster.HasField("load_assignment") and cluster.HasField("cluster_type")
         )
     },
@@ -587,12 +593,12 @@ load_assignment_makes_dns = Mutant(
 refused_aggregate_is_gone = Mutant(
     clause="A37-VALID-28",
     broken="after a bad update of an aggregate there is none",
-    xds={"refusal_counts": lambda _noun, _features: True},
+    xds={"rejection_removes": lambda _noun, _features: True},
 )
 
 
 bad_for_good = Mutant(
     clause="A37-VALID-29",
     broken="after the first bad Cluster every Cluster is rejected",
-    xds={"wrong_with_cluster": not_forgiving()},
+    xds={"cluster_errors": not_forgiving()},
 )

@@ -19,9 +19,9 @@ from client_under_test.reference.policies.interface import (
 from client_under_test.reference.policies.rules.admission import (
     MAX_REQUESTS,
     DropCategory,
-    counted_for,
-    falls_to,
+    drop_category,
     in_flight_key,
+    load_key,
     status_of_drop,
 )
 from client_under_test.reference.values import Status
@@ -67,12 +67,12 @@ def under_the_first_category() -> dict[str, Any]:
 
     def remember(drops: Sequence[DropCategory], random: Random) -> str | None:
         first[:] = [drop.category for drop in drops[:1]]
-        return falls_to(drops, random)
+        return drop_category(drops, random)
 
     def told(category: str | None) -> str | None:
         return category or next(iter(first), None)
 
-    return {"falls_to": remember, "told_category": told}
+    return {"drop_category": remember, "reported_category": told}
 
 
 def first_that_has_one(thresholds: Sequence[Any]) -> int:
@@ -201,7 +201,7 @@ internal = Mutant(
 sent_and_given_up = Mutant(
     clause="A32-CB-02",
     broken="a request beyond the limit is sent and then cancelled",
-    rules={"sent_beyond_the_limit": True},
+    rules={"sends_beyond_limit": True},
 )
 
 
@@ -478,7 +478,7 @@ with_load_reports_only = Mutant(
 not_told = Mutant(
     clause="A32-CB-23",
     broken="requests beyond the limit are in no load report",
-    rules={"drop_is_told": lambda category: category is not None},
+    rules={"reports_drop": lambda category: category is not None},
 )
 
 
@@ -494,12 +494,12 @@ class UnlessSent:
         self._cluster = account.cluster
         return account.cluster, account.service_name
 
-    def counted_for(self, account: Account) -> Any:
+    def load_key(self, account: Account) -> Any:
         """Remember the cluster to which a request is sent."""
         self._sent.add(account.cluster)
-        return counted_for(account)
+        return load_key(account)
 
-    def drop_is_told(self, category: str | None) -> bool:
+    def reports_drop(self, category: str | None) -> bool:
         """Return whether a drop is reported."""
         return category is not None or self._cluster in self._sent
 
@@ -512,8 +512,8 @@ drops_of_unused_clusters = Mutant(
     broken="drops by the limit of a cluster that got no request are not reported",
     rules={
         "in_flight_key": UNLESS_SENT.in_flight_key,
-        "counted_for": UNLESS_SENT.counted_for,
-        "drop_is_told": UNLESS_SENT.drop_is_told,
+        "load_key": UNLESS_SENT.load_key,
+        "reports_drop": UNLESS_SENT.reports_drop,
     },
 )
 
@@ -531,11 +531,11 @@ def under_a_category_that_drops() -> dict[str, Callable[..., Any]]:
 
     def falls(drops: Sequence[DropCategory], random: Random) -> str | None:
         listed[:] = [drop.category for drop in drops if drop.per_million][:1]
-        return falls_to(drops, random)
+        return drop_category(drops, random)
 
     return {
-        "falls_to": falls,
-        "told_category": lambda category: category or next(iter(listed), None),
+        "drop_category": falls,
+        "reported_category": lambda category: category or next(iter(listed), None),
     }
 
 
@@ -549,14 +549,14 @@ told_under_a_category_that_drops = Mutant(
 told_under_a_category = Mutant(
     clause="A32-CB-24",
     broken="requests beyond the limit are reported under a category",
-    rules={"told_category": lambda category: category or "circuit_breaking"},
+    rules={"reported_category": lambda category: category or "circuit_breaking"},
 )
 
 
 may_wait = Mutant(
     clause="A32-CB-26",
     broken="a wait_for_ready request waits at the limit",
-    rules={"wait_for_ready": waits_at_the_limit},
+    rules={"queue_wait_for_ready": waits_at_the_limit},
     reports="waits",
 )
 

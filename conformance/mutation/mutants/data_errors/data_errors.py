@@ -9,14 +9,14 @@ from client_under_test.reference.xds.data_rules import (
     DOES_NOT_EXIST_SECONDS,
     FAILS_ON_DATA_ERRORS,
     IGNORES_DELETION,
-    those_with_a_name,
+    read_server_features,
 )
-from client_under_test.reference.xds.rules import left_out_is_deleted, the_very_name
+from client_under_test.reference.xds.rules import omission_deletes, requested_name
 
 deletion_heeded = Mutant(
     clause="A53-DEL-01",
     broken="deleted resources are dropped, despite the server feature",
-    xds={"deletion_counts": lambda _features: True},
+    xds={"deletion_removes": lambda _features: True},
 )
 
 
@@ -28,18 +28,18 @@ class Forgotten:
         self._present: set[str] = set()
         self._forgotten: set[str] = set()
 
-    def taken_for(self, noun: str, name: str, wanted: Sequence[str]) -> str | None:
+    def requested_name(self, noun: str, name: str, wanted: Sequence[str]) -> str | None:
         """Handle each resource of a response."""
         self._present.add(name)
-        return None if name in self._forgotten else the_very_name(noun, name, wanted)
+        return None if name in self._forgotten else requested_name(noun, name, wanted)
 
-    def left_out_is_deleted(self, noun: str) -> bool:
+    def omission_deletes(self, noun: str) -> bool:
         """Handle the end of a response."""
         if noun == "Cluster":
             self._forgotten |= self._known - self._present
             self._known |= self._present
         self._present.clear()
-        return left_out_is_deleted(noun)
+        return omission_deletes(noun)
 
 
 FORGOTTEN = Forgotten()
@@ -49,8 +49,8 @@ never_taken_again = Mutant(
     clause="A53-DEL-02",
     broken="a Cluster whose deletion was ignored takes no further update",
     xds={
-        "taken_for": FORGOTTEN.taken_for,
-        "left_out_is_deleted": FORGOTTEN.left_out_is_deleted,
+        "requested_name": FORGOTTEN.requested_name,
+        "omission_deletes": FORGOTTEN.omission_deletes,
     },
 )
 
@@ -59,7 +59,7 @@ no_features_beside_odd_ones = Mutant(
     clause="A53-DEL-05",
     broken="if an entry of server_features is no string, none of them counts",
     xds={
-        "features_read": lambda features: (
+        "read_server_features": lambda features: (
             frozenset(features)
             if all(isinstance(feature, str) for feature in features)
             else frozenset()
@@ -73,7 +73,7 @@ waited_for_in_vain = Mutant(
     clause="A53-DEL-03",
     broken="with the server feature, requests wait forever for a Cluster that never existed",
     xds={
-        "time_to_come": lambda features: (
+        "resource_timeout": lambda features: (
             (3600.0 if IGNORES_DELETION in features else DOES_NOT_EXIST_SECONDS),
             True,
         )
@@ -95,7 +95,7 @@ def only_of(noun: str) -> Callable[[str, Collection[str]], bool]:
 deletion_ignored = Mutant(
     clause="A88-DATA-01",
     broken="deleted resources stay in use, despite the server feature",
-    xds={"deletion_counts": lambda _features: False},
+    xds={"deletion_removes": lambda _features: False},
     edition=EDITION,
 )
 
@@ -103,14 +103,14 @@ deletion_ignored = Mutant(
 refused_clusters_stay = Mutant(
     clause="A88-DATA-02",
     broken="a Cluster stays in use when an update is rejected, despite the server feature",
-    xds={"refusal_counts": only_of("ClusterLoadAssignment")},
+    xds={"rejection_removes": only_of("ClusterLoadAssignment")},
     edition=EDITION,
 )
 
 
 def first_of_the_two(features: Sequence[object]) -> frozenset[str]:
     """Read the server features; of those about deletion only the first counts."""
-    read = list(those_with_a_name(features))
+    read = list(read_server_features(features))
     first = next((name for name in features if name in ABOUT_DELETION), None)
     return frozenset(name for name in read if name == first or name not in ABOUT_DELETION)
 
@@ -118,7 +118,7 @@ def first_of_the_two(features: Sequence[object]) -> frozenset[str]:
 first_feature_counts = Mutant(
     clause="A88-DATA-04",
     broken="ignore_resource_deletion has no effect only if it comes after fail_on_data_errors",
-    xds={"features_read": first_of_the_two},
+    xds={"read_server_features": first_of_the_two},
     edition=EDITION,
 )
 
@@ -139,7 +139,7 @@ def kept_below() -> Callable[[str, str, Cluster | None], Cluster | None]:
 refused_leaves_stay = Mutant(
     clause="A88-DATA-02",
     broken="below an aggregate a rejected Cluster stays in use, despite the server feature",
-    rules={"cluster_as_known": kept_below()},
+    rules={"cluster_in_tree": kept_below()},
     edition=EDITION,
 )
 
@@ -147,7 +147,7 @@ refused_leaves_stay = Mutant(
 refused_endpoints_stay = Mutant(
     clause="A88-DATA-03",
     broken="endpoints stay in use when an update is rejected, despite the server feature",
-    xds={"refusal_counts": only_of("Cluster")},
+    xds={"rejection_removes": only_of("Cluster")},
     edition=EDITION,
 )
 
@@ -156,7 +156,7 @@ other_feature_read = Mutant(
     clause="A88-DATA-04",
     broken="ignore_resource_deletion keeps deleted resources in use",
     xds={
-        "deletion_counts": lambda features: (
+        "deletion_removes": lambda features: (
             FAILS_ON_DATA_ERRORS in features and IGNORES_DELETION not in features
         )
     },
@@ -167,7 +167,7 @@ other_feature_read = Mutant(
 fifteen_seconds_all_the_same = Mutant(
     clause="A88-TIMER-01",
     broken="a resource is missing after 15 s, despite the server feature",
-    xds={"time_to_come": lambda _features: (DOES_NOT_EXIST_SECONDS, False)},
+    xds={"resource_timeout": lambda _features: (DOES_NOT_EXIST_SECONDS, False)},
     edition=EDITION,
 )
 
@@ -181,5 +181,5 @@ def after_the_first() -> Callable[[Collection[str]], bool]:
 second_deletion_heeded = Mutant(
     clause="A53-DEL-01",
     broken="only the first deletion is ignored",
-    xds={"deletion_counts": after_the_first()},
+    xds={"deletion_removes": after_the_first()},
 )

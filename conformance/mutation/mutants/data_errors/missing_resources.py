@@ -7,11 +7,11 @@ from client_under_test.reference.clusters.discovery import (
     Cluster,
     Leaf,
     Missing,
-    all_or_nothing,
-    those_that_exist,
+    usable_leaves,
+    usable_leaves_a74,
 )
 from client_under_test.reference.editions.mutants import Mutant
-from client_under_test.reference.resolving.dependency_rules import each_by_itself
+from client_under_test.reference.resolving.dependency_rules import routes_are_usable
 from conformance.mutation.mutants.data_errors.rejected_resources import (
     once_missing,
     passed_over_by_a37,
@@ -31,46 +31,46 @@ from conformance.mutation.mutants.trees import (
 ten_seconds = Mutant(
     clause="A57-TIMER-01",
     broken="a resource is missing after 10 s",
-    xds={"time_to_come": lambda _: (10.0, True)},
+    xds={"resource_timeout": lambda _: (10.0, True)},
 )
 
 
 thirty_seconds = Mutant(
     clause="A57-TIMER-01",
     broken="a resource is missing only after 30 s",
-    xds={"time_to_come": lambda _: (30.0, True)},
+    xds={"resource_timeout": lambda _: (30.0, True)},
 )
 
 
 time_from_the_start = Mutant(
     clause="A57-TIMER-02",
     broken="the timer of a resource starts before there is a connection",
-    xds={"time_runs": lambda _: True},
+    xds={"resource_timer_runs": lambda _: True},
 )
 
 
 what_is_there_is_timed = Mutant(
     clause="A57-TIMER-03",
     broken="a new stream starts timers for resources that the client has, too",
-    xds={"is_timed": lambda _is_there, _was_timed: True},
+    xds={"resource_is_timed": lambda _is_there, _was_timed: True},
 )
 
 
 timed_once = Mutant(
     clause="A57-TIMER-04",
     broken="a new stream does not restart timers",
-    xds={"is_timed": lambda is_there, was_timed: not is_there and not was_timed},
+    xds={"resource_is_timed": lambda is_there, was_timed: not is_there and not was_timed},
 )
 
 
-SOON: Final = {"time_to_come": lambda _: (3.0, True)}
+SOON: Final = {"resource_timeout": lambda _: (3.0, True)}
 """A shorter timer, which breaks none of these clauses, so that mutants run faster."""
 
 
 never_sent_passed_over = Mutant(
     clause="A37-TROUBLE-01",
     broken="a leaf that is never sent is skipped",
-    rules={"leaves": passed_over_by_a37},
+    rules={"usable_leaves": passed_over_by_a37},
     xds=SOON,
     edition="seed",
 )
@@ -79,7 +79,7 @@ never_sent_passed_over = Mutant(
 never_sent_fails_all = Mutant(
     clause="A37-TROUBLE-01",
     broken="when one leaf is never sent, the whole tree fails",
-    rules={"leaves": all_or_nothing},
+    rules={"usable_leaves": usable_leaves},
     xds=SOON,
 )
 
@@ -87,13 +87,13 @@ never_sent_fails_all = Mutant(
 def skipped_if_one(root: str, found: Sequence[Leaf | Missing], in_force: bool, /) -> Choice:  # noqa: FBT001
     """Skip a missing leaf, but fail the tree if more than one is missing."""
     lacks = sum(isinstance(leaf, Missing) for leaf in found)
-    return (all_or_nothing if lacks > 1 else those_that_exist)(root, found, in_force)
+    return (usable_leaves if lacks > 1 else usable_leaves_a74)(root, found, in_force)
 
 
 two_never_sent_fail_all = Mutant(
     clause="A37-TROUBLE-01",
     broken="when two leaves are never sent, the whole tree fails",
-    rules={"leaves": skipped_if_one},
+    rules={"usable_leaves": skipped_if_one},
     xds=SOON,
 )
 
@@ -114,7 +114,7 @@ def never_known_to_later_ones() -> Callable[[str, str, Cluster | None], Cluster 
 missing_unknown_to_later_ones = Mutant(
     clause="A37-TROUBLE-01",
     broken="an aggregate that comes after a leaf was missing waits for the leaf",
-    rules={"cluster_as_known": never_known_to_later_ones()},
+    rules={"cluster_in_tree": never_known_to_later_ones()},
     xds=SOON,
     issue="https://github.com/grpc/grpc-go/pull/7853",
 )
@@ -123,13 +123,13 @@ missing_unknown_to_later_ones = Mutant(
 def while_none_exists(root: str, found: Sequence[Leaf | Missing], in_force: bool, /) -> Choice:  # noqa: FBT001
     """Wait if all of several leaves are missing."""
     waits = len(found) > 1 and all(isinstance(leaf, Missing) for leaf in found)
-    return None if waits else those_that_exist(root, found, in_force)
+    return None if waits else usable_leaves_a74(root, found, in_force)
 
 
 tree_without_leaves_waits = Mutant(
     clause="A37-TROUBLE-02",
     broken="requests wait for an aggregate without existing leaves",
-    rules={"leaves": while_none_exists, "may_be_used": each_by_itself},
+    rules={"usable_leaves": while_none_exists, "routes_are_usable": routes_are_usable},
     xds=SOON,
 )
 
@@ -137,13 +137,13 @@ tree_without_leaves_waits = Mutant(
 def while_it_is_the_root(root: str, found: Sequence[Leaf | Missing], in_force: bool, /) -> Choice:  # noqa: FBT001
     """Wait if a cluster of a route is missing."""
     waits = any(isinstance(leaf, Missing) and leaf.name == root for leaf in found)
-    return None if waits else those_that_exist(root, found, in_force)
+    return None if waits else usable_leaves_a74(root, found, in_force)
 
 
 cluster_never_sent_waited_for = Mutant(
     clause="A37-TROUBLE-03",
     broken="requests wait for a cluster of a route that is never sent",
-    rules={"leaves": while_it_is_the_root, "may_be_used": each_by_itself},
+    rules={"usable_leaves": while_it_is_the_root, "routes_are_usable": routes_are_usable},
     xds=SOON,
 )
 
@@ -161,7 +161,7 @@ def late_in_one_tree() -> Callable[[str, Sequence[Leaf | Missing], bool], Choice
             trees = missed.get(leaf.name, {})
             return leaf if root in [*trees][:1] else trees.get(root, leaf)
 
-        return those_that_exist(root, [seen(leaf) for leaf in found], in_force)
+        return usable_leaves_a74(root, [seen(leaf) for leaf in found], in_force)
 
     return rule
 
@@ -169,7 +169,7 @@ def late_in_one_tree() -> Callable[[str, Sequence[Leaf | Missing], bool], Choice
 late_cluster_in_one_tree = Mutant(
     clause="A37-TROUBLE-10",
     broken="a late cluster is used in one of the trees that share it",
-    rules={"leaves": late_in_one_tree()},
+    rules={"usable_leaves": late_in_one_tree()},
     xds=SOON,
 )
 
@@ -177,7 +177,7 @@ late_cluster_in_one_tree = Mutant(
 missing_for_good = Mutant(
     clause="A37-TROUBLE-10",
     broken="a cluster that was once missing is never used",
-    rules={"leaves": once_missing(lambda leaf: leaf.is_gone)},
+    rules={"usable_leaves": once_missing(lambda leaf: leaf.is_gone)},
     xds=SOON,
 )
 
@@ -185,7 +185,7 @@ missing_for_good = Mutant(
 endpoints_never_sent_end_the_list = Mutant(
     clause="A37-TROUBLE-19",
     broken="leaves after one whose endpoints are never sent are not used",
-    rules={"tree": of_leaves(nothing_behind(lambda found: not has_localities(found)))},
+    rules={"policy_tree": of_leaves(nothing_behind(lambda found: not has_localities(found)))},
     xds=SOON,
 )
 
@@ -194,7 +194,9 @@ never_sent_in_the_middle_end_the_list = Mutant(
     clause="A37-TROUBLE-19",
     broken="leaves after a middle leaf whose endpoints are never sent are not used",
     rules={
-        "tree": of_leaves(nothing_behind_in_the_middle(lambda found: not has_localities(found)))
+        "policy_tree": of_leaves(
+            nothing_behind_in_the_middle(lambda found: not has_localities(found))
+        )
     },
     xds=SOON,
 )
@@ -203,7 +205,7 @@ never_sent_in_the_middle_end_the_list = Mutant(
 endpoints_never_sent_waited_for = Mutant(
     clause="A37-TROUBLE-20",
     broken="requests wait for endpoints that are never sent",
-    rules={"nothing_found": lambda _: None},
+    rules={"endpoints_without_data": lambda _: None},
     xds=SOON,
 )
 
@@ -211,7 +213,7 @@ endpoints_never_sent_waited_for = Mutant(
 old_service_stays = Mutant(
     clause="A37-TROUBLE-28",
     broken="a leaf keeps the endpoints of its old service name while the new one has none",
-    rules={"tree": of_leaves(last_good())},
+    rules={"policy_tree": of_leaves(last_good())},
     xds=SOON,
 )
 
@@ -226,7 +228,7 @@ new_service_missed = Mutant(
 endpoints_missing_for_good = Mutant(
     clause="A37-TROUBLE-30",
     broken="a leaf whose endpoints were once missing is never used",
-    rules={"tree": of_leaves(for_ever(lambda found: not has_endpoints(found)))},
+    rules={"policy_tree": of_leaves(for_ever(lambda found: not has_endpoints(found)))},
     xds=SOON,
 )
 
@@ -234,7 +236,7 @@ endpoints_missing_for_good = Mutant(
 new_routes_in_part = Mutant(
     clause="A74-CONFIG-03",
     broken="routes to a new cluster are used while its resources may still be missing",
-    rules={"may_be_used": each_by_itself},
+    rules={"routes_are_usable": routes_are_usable},
 )
 
 
@@ -246,7 +248,7 @@ def wait_for_it(_root: str, _name: str, cluster: Cluster | None) -> Cluster | No
 missing_waited_for = Mutant(
     clause="A74-CONFIG-03",
     broken="routes to a cluster with missing resources are never used",
-    rules={"cluster_as_known": wait_for_it},
+    rules={"cluster_in_tree": wait_for_it},
     xds=SOON,
 )
 
@@ -259,7 +261,7 @@ def wait_for_the_root(root: str, name: str, cluster: Cluster | None) -> Cluster 
 missing_root_waited_for = Mutant(
     clause="A74-CONFIG-03",
     broken="routes are never used while a cluster of any of them is missing",
-    rules={"cluster_as_known": wait_for_the_root},
+    rules={"cluster_in_tree": wait_for_the_root},
 )
 
 
@@ -270,7 +272,7 @@ def passed_over_once() -> Callable[[str, Sequence[Leaf | Missing], bool], Choice
     def broken(root: str, found: Sequence[Leaf | Missing], in_force: bool, /) -> Choice:  # noqa: FBT001
         elsewhere = {leaf.name for leaf in found if met.setdefault(leaf.name, root) != root}
         fails = any(isinstance(leaf, Missing) and leaf.name in elsewhere for leaf in found)
-        return (all_or_nothing if fails else those_that_exist)(root, found, in_force)
+        return (usable_leaves if fails else usable_leaves_a74)(root, found, in_force)
 
     return broken
 
@@ -278,6 +280,6 @@ def passed_over_once() -> Callable[[str, Sequence[Leaf | Missing], bool], Choice
 passed_over_in_one_tree = Mutant(
     clause="A74-CONFIG-04",
     broken="a missing cluster is skipped in one tree only",
-    rules={"leaves": passed_over_once()},
+    rules={"usable_leaves": passed_over_once()},
     xds=SOON,
 )

@@ -11,19 +11,19 @@ from client_under_test.reference.clusters.aggregates import (
     LeafEndpoints,
     Leaves,
     PriorityNames,
-    nothing_found,
+    endpoints_without_data,
 )
 from client_under_test.reference.clusters.discovery import (
     Aggregate,
     Leaf,
     Missing,
-    all_or_nothing,
-    those_that_exist,
+    usable_leaves,
+    usable_leaves_a74,
 )
 from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.configs import FailingConfig
 from client_under_test.reference.policies.interface import Update
-from client_under_test.reference.resolving.dependency_rules import each_by_itself
+from client_under_test.reference.resolving.dependency_rules import routes_are_usable
 from client_under_test.reference.values import Status
 from conformance.mutation.mutants.aggregate.tree import of_each
 from conformance.mutation.mutants.trees import (
@@ -55,7 +55,7 @@ def once_there_was_trouble() -> Callable[[Leaves], bool]:
 trouble_spreads = Mutant(
     clause="A37-TROUBLE-35",
     broken="after a tree without endpoints later trees fail as well",
-    rules={"tree": instead(FAILED, once_there_was_trouble())},
+    rules={"policy_tree": instead(FAILED, once_there_was_trouble())},
 )
 
 
@@ -69,27 +69,27 @@ def is_refused(found: LeafEndpoints) -> bool:
 
 def unless_refused(note: str) -> LeafEndpoints | None:
     """Wait for a valid resource after a rejected one."""
-    return None if note.startswith("a bad resource came") else nothing_found(note)
+    return None if note.startswith("a bad resource came") else endpoints_without_data(note)
 
 
 refused_endpoints_waited_for = Mutant(
     clause="A37-TROUBLE-25",
     broken="requests wait for rejected endpoints",
-    rules={"nothing_found": unless_refused},
+    rules={"endpoints_without_data": unless_refused},
 )
 
 
 refused_in_the_middle_end_the_list = Mutant(
     clause="A37-TROUBLE-25",
     broken="leaves after a middle leaf whose endpoints were rejected are not used",
-    rules={"tree": of_leaves(nothing_behind_in_the_middle(is_refused))},
+    rules={"policy_tree": of_leaves(nothing_behind_in_the_middle(is_refused))},
 )
 
 
 refused_endpoints_taken_away = Mutant(
     clause="A37-TROUBLE-26",
     broken="accepted endpoints are dropped when an update of them is rejected",
-    xds={"refusal_counts": lambda _noun, _features: True},
+    xds={"rejection_removes": lambda _noun, _features: True},
 )
 
 
@@ -106,14 +106,14 @@ def from_the_first_priority(message: Any) -> Any:
 refused_endpoints_used = Mutant(
     clause="A37-TROUBLE-26",
     broken="the endpoints of a rejected update are used",
-    xds={"used_of_rejected": from_the_first_priority},
+    xds={"usable_part_of_rejected": from_the_first_priority},
 )
 
 
 refused_once_refused_for_good = Mutant(
     clause="A37-TROUBLE-31",
     broken="a leaf whose endpoints were rejected is never used again",
-    rules={"tree": of_leaves(for_ever(is_refused))},
+    rules={"policy_tree": of_leaves(for_ever(is_refused))},
 )
 
 
@@ -125,13 +125,13 @@ Choose = Callable[[str, Sequence[Leaf | Missing], bool], Choice]
 
 def passed_over_by_a37(root: str, found: Sequence[Leaf | Missing], in_force: bool, /) -> Choice:  # noqa: FBT001
     """Skip missing clusters in an edition that fails the whole tree."""
-    return those_that_exist(root, found, in_force)
+    return usable_leaves_a74(root, found, in_force)
 
 
 missing_passed_over = Mutant(
     clause="A37-TROUBLE-07",
     broken="a deleted leaf is skipped",
-    rules={"leaves": passed_over_by_a37},
+    rules={"usable_leaves": passed_over_by_a37},
     edition="seed",
 )
 
@@ -139,21 +139,21 @@ missing_passed_over = Mutant(
 deleted_one_fails_all = Mutant(
     clause="A37-TROUBLE-07",
     broken="when one leaf is deleted, the whole tree fails",
-    rules={"leaves": all_or_nothing},
+    rules={"usable_leaves": usable_leaves},
 )
 
 
 deletion_ignored = Mutant(
     clause="A37-TROUBLE-08",
     broken="a Cluster that a response leaves out stays in use",
-    xds={"left_out_is_deleted": lambda noun: noun == "Listener"},
+    xds={"omission_deletes": lambda noun: noun == "Listener"},
 )
 
 
 refused_passed_over = Mutant(
     clause="A37-TROUBLE-11",
     broken="a rejected leaf is skipped",
-    rules={"leaves": passed_over_by_a37},
+    rules={"usable_leaves": passed_over_by_a37},
     edition="seed",
 )
 
@@ -161,13 +161,13 @@ refused_passed_over = Mutant(
 def stays(root: str, found: Sequence[Leaf | Missing], in_force: bool, /) -> Choice:  # noqa: FBT001
     """Wait for a valid resource if the only one was rejected."""
     refused = len(found) == 1 and isinstance(found[0], Missing) and not found[0].is_gone
-    return None if refused else those_that_exist(root, found, in_force)
+    return None if refused else usable_leaves_a74(root, found, in_force)
 
 
 refused_cluster_waited_for = Mutant(
     clause="A37-TROUBLE-12",
     broken="requests wait for a rejected cluster of a route",
-    rules={"leaves": stays, "may_be_used": each_by_itself},
+    rules={"usable_leaves": stays, "routes_are_usable": routes_are_usable},
 )
 
 
@@ -180,20 +180,20 @@ def stays_without_endpoints(
     """Wait for a valid resource if the only one was rejected because it lacks endpoints."""
     (first, *_) = found or (None,)
     lacks = isinstance(first, Missing) and "load_assignment" in first.status.details
-    return (stays if lacks else those_that_exist)(root, found, in_force)
+    return (stays if lacks else usable_leaves_a74)(root, found, in_force)
 
 
 refused_logical_dns_waited_for = Mutant(
     clause="A37-TROUBLE-12",
     broken="requests wait for a rejected LOGICAL_DNS cluster of a route",
-    rules={"leaves": stays_without_endpoints, "may_be_used": each_by_itself},
+    rules={"usable_leaves": stays_without_endpoints, "routes_are_usable": routes_are_usable},
 )
 
 
 refused_update_fails = Mutant(
     clause="A37-TROUBLE-13",
     broken="an accepted cluster is dropped when an update of it is rejected",
-    xds={"refusal_counts": lambda _noun, _features: True},
+    xds={"rejection_removes": lambda _noun, _features: True},
 )
 
 
@@ -208,7 +208,7 @@ def as_eds(message: Any) -> Any:
 refused_update_used = Mutant(
     clause="A37-TROUBLE-13",
     broken="the EDS service name of a rejected Cluster is used",
-    xds={"used_of_rejected": as_eds},
+    xds={"usable_part_of_rejected": as_eds},
 )
 
 
@@ -227,14 +227,14 @@ def once_missing(counts: Callable[[Missing], bool]) -> Choose:
 deleted_for_good = Mutant(
     clause="A37-TROUBLE-09",
     broken="a cluster that was deleted is never used again",
-    rules={"leaves": once_missing(lambda leaf: leaf.is_gone)},
+    rules={"usable_leaves": once_missing(lambda leaf: leaf.is_gone)},
 )
 
 
 refused_for_good = Mutant(
     clause="A37-TROUBLE-14",
     broken="a cluster that was rejected is never used again",
-    rules={"leaves": once_missing(lambda leaf: not leaf.is_gone)},
+    rules={"usable_leaves": once_missing(lambda leaf: not leaf.is_gone)},
 )
 
 
@@ -257,5 +257,5 @@ def as_before_deletion() -> Choose:
 sent_again_as_before = Mutant(
     clause="A37-TROUBLE-09",
     broken="a deleted cluster that is sent again is used as it was before",
-    rules={"leaves": as_before_deletion()},
+    rules={"usable_leaves": as_before_deletion()},
 )

@@ -10,14 +10,14 @@ from conformance.mutation.mutants.data_errors.rejected_resources import once_mis
 any_end_is_an_error = Mutant(
     clause="A57-STREAM-01",
     broken="a stream that ends is an error even after a response",
-    xds={"end_is_an_error": lambda _has_answered: True},
+    xds={"stream_end_is_error": lambda _has_answered: True},
 )
 
 
 no_end_is_an_error = Mutant(
     clause="A57-STREAM-02",
     broken="a stream that ends without a response is no error",
-    xds={"end_is_an_error": lambda _has_answered: False},
+    xds={"stream_end_is_error": lambda _has_answered: False},
 )
 
 
@@ -30,14 +30,14 @@ Choose = Callable[[str, Sequence[Leaf | Missing], bool], Choice]
 loss_waited_out = Mutant(
     clause="A37-TROUBLE-15",
     broken="watchers are not notified when the ADS stream is lost",
-    xds={"hears_of_loss": lambda _noun, _is_there: False},
+    xds={"reports_lost_stream": lambda _noun, _is_there: False},
 )
 
 
 loss_takes_away = Mutant(
     clause="A37-TROUBLE-16",
     broken="clusters are dropped when the control plane is lost",
-    xds={"hears_of_loss": lambda noun, is_there: noun == "Cluster" or not is_there},
+    xds={"reports_lost_stream": lambda noun, is_there: noun == "Cluster" or not is_there},
 )
 
 
@@ -50,7 +50,7 @@ def fails_with_one(_root: str, found: Sequence[Leaf | Missing], _in_force: bool,
 loss_ends_the_tree_before = Mutant(
     clause="A37-TROUBLE-17",
     broken="a tree fails when the control plane is lost and a new leaf of it has not come",
-    rules={"leaves": fails_with_one},
+    rules={"usable_leaves": fails_with_one},
     edition="seed",
 )
 
@@ -58,12 +58,12 @@ loss_ends_the_tree_before = Mutant(
 lost_for_good = Mutant(
     clause="A37-TROUBLE-18",
     broken="a cluster that was missing when the control plane was lost is never used",
-    rules={"leaves": once_missing(lambda leaf: not leaf.is_gone)},
+    rules={"usable_leaves": once_missing(lambda leaf: not leaf.is_gone)},
 )
 
 
 lost_endpoints_waited_for = Mutant(
     clause="A37-TROUBLE-29",
     broken="requests wait for missing endpoints when the control plane is lost",
-    xds={"hears_of_loss": lambda noun, is_there: noun == "Cluster" and not is_there},
+    xds={"reports_lost_stream": lambda noun, is_there: noun == "Cluster" and not is_there},
 )

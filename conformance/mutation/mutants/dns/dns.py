@@ -13,13 +13,13 @@ import dns.resolver
 from msgspec.structs import replace
 
 from client_under_test.reference.clusters.aggregates import (
-    an_endpoint_for_each_address,
-    nothing_found,
-    own_policy,
+    dns_endpoints,
+    dns_policy_a61,
+    endpoints_without_data,
 )
 from client_under_test.reference.clusters.discovery import Leaf
 from client_under_test.reference.editions.mutants import Mutant
-from client_under_test.reference.transport.dns import addresses_of
+from client_under_test.reference.transport.dns import look_up_addresses
 from client_under_test.reference.values import Locality
 from client_under_test.reference.xds.cluster_rules import host_and_port
 from conformance import timing
@@ -39,7 +39,7 @@ def besides(kind: str, prefix: str) -> LookUp:
     async def look_up(name: str) -> tuple[str, ...]:
         with suppress(dns.exception.DNSException):
             await dns.asyncresolver.resolve(f"{prefix}.{name.rpartition(':')[0]}", kind)
-        return await addresses_of(name)
+        return await look_up_addresses(name)
 
     return look_up
 
@@ -47,8 +47,8 @@ def besides(kind: str, prefix: str) -> LookUp:
 async def domain_first(name: str) -> tuple[str, ...]:
     """Query the addresses of the domain before those of the name."""
     with suppress(OSError):
-        await addresses_of(name.partition(".")[2])
-    return await addresses_of(name)
+        await look_up_addresses(name.partition(".")[2])
+    return await look_up_addresses(name)
 
 
 def never_again() -> LookUp:
@@ -59,7 +59,7 @@ def never_again() -> LookUp:
         if name in failed:
             raise failed[name]
         try:
-            return await addresses_of(name)
+            return await look_up_addresses(name)
         except OSError as trouble:
             failed[name] = trouble
             raise
@@ -84,7 +84,9 @@ def first_name_for_good(*, below: bool = False) -> Rule:
 
 async def ipv4_only(name: str) -> tuple[str, ...]:
     """Ignore IPv6 addresses."""
-    found = tuple(address for address in await addresses_of(name) if not address.startswith("["))
+    found = tuple(
+        address for address in await look_up_addresses(name) if not address.startswith("[")
+    )
     if not found:
         raise OSError("no address of IPv4")
     return found
@@ -97,7 +99,7 @@ async def never_over_tcp(name: str) -> tuple[str, ...]:
     answer = await dns.asyncquery.udp(query, server, timeout=timing.EVENT)
     if answer.flags & dns.flags.TC:
         raise OSError("cut short")
-    return await addresses_of(name)
+    return await look_up_addresses(name)
 
 
 https_port = Mutant(
@@ -110,14 +112,14 @@ https_port = Mutant(
 more_names = Mutant(
     clause="A37-DNS-01",
     broken="the domain of the name is resolved as well",
-    rules={"look_up": domain_first},
+    rules={"look_up_addresses": domain_first},
 )
 
 
 endpoints_asked_for = Mutant(
     clause="A37-DNS-02",
     broken="endpoints are requested for every cluster with an EDS service name",
-    rules={"services": lambda leaf: (leaf.resource_name,)},
+    rules={"eds_services": lambda leaf: (leaf.resource_name,)},
     xds={"service_name": lambda _kind, written: written},
 )
 
@@ -137,7 +139,7 @@ def kept_services() -> Callable[[Leaf], tuple[str, ...]]:
 endpoints_kept = Mutant(
     clause="A37-DNS-02",
     broken="a cluster that an update changes to LOGICAL_DNS stays subscribed to its endpoints",
-    rules={"services": kept_services()},
+    rules={"eds_services": kept_services()},
 )
 
 
@@ -151,14 +153,14 @@ locality_by_dns = Mutant(
 each_address_by_itself = Mutant(
     clause="A37-DNS-04",
     broken="each address of a DNS name is a separate endpoint",
-    rules={"dns_endpoints": an_endpoint_for_each_address},
+    rules={"dns_endpoints": dns_endpoints},
 )
 
 
 policy_of_the_cluster = Mutant(
     clause="A37-DNS-04",
     broken="the addresses of LOGICAL_DNS are balanced by the policy of the Cluster",
-    rules={"dns_policy": own_policy},
+    rules={"dns_policy": dns_policy_a61},
     edition="seed",
 )
 
@@ -166,21 +168,21 @@ policy_of_the_cluster = Mutant(
 service_config = Mutant(
     clause="A37-DNS-05",
     broken="DNS is queried for a service config",
-    rules={"look_up": besides("TXT", "_grpc_config")},
+    rules={"look_up_addresses": besides("TXT", "_grpc_config")},
 )
 
 
 balancers = Mutant(
     clause="A37-DNS-06",
     broken="DNS is queried for balancers",
-    rules={"look_up": besides("SRV", "_grpclb._tcp")},
+    rules={"look_up_addresses": besides("SRV", "_grpclb._tcp")},
 )
 
 
 unresolved_waits = Mutant(
     clause="A37-DNS-07",
     broken="a tree waits for a name that does not resolve",
-    rules={"nothing_found": lambda _: None},
+    rules={"endpoints_without_data": lambda _: None},
 )
 
 
@@ -188,7 +190,9 @@ unresolved_in_the_middle_ends_the_list = Mutant(
     clause="A37-DNS-07",
     broken="leaves after a middle leaf whose name does not resolve are not used",
     rules={
-        "tree": of_leaves(nothing_behind_in_the_middle(lambda found: not has_localities(found)))
+        "policy_tree": of_leaves(
+            nothing_behind_in_the_middle(lambda found: not has_localities(found))
+        )
     },
 )
 
@@ -196,21 +200,21 @@ unresolved_in_the_middle_ends_the_list = Mutant(
 unresolved_waits_alone = Mutant(
     clause="A37-DNS-08",
     broken="a cluster waits for its name that does not resolve",
-    rules={"nothing_found": lambda _: None},
+    rules={"endpoints_without_data": lambda _: None},
 )
 
 
 name_for_good = Mutant(
     clause="A37-DNS-12",
     broken="a LOGICAL_DNS cluster keeps its first name",
-    rules={"leaves": first_name_for_good()},
+    rules={"usable_leaves": first_name_for_good()},
 )
 
 
 given_up = Mutant(
     clause="A37-DNS-18",
     broken="a name that failed to resolve once is never resolved",
-    rules={"look_up": never_again()},
+    rules={"look_up_addresses": never_again()},
     reports="not served",
 )
 
@@ -218,7 +222,7 @@ given_up = Mutant(
 gone_for_good = Mutant(
     clause="A37-DNS-19",
     broken="a name that did not exist once is never resolved",
-    rules={"look_up": never_again()},
+    rules={"look_up_addresses": never_again()},
     reports="not served",
 )
 
@@ -226,7 +230,7 @@ gone_for_good = Mutant(
 ipv6_is_not_used = Mutant(
     clause="A37-DNS-24",
     broken="IPv6 addresses are not used",
-    rules={"look_up": ipv4_only},
+    rules={"look_up_addresses": ipv4_only},
     reports="not served",
 )
 
@@ -234,7 +238,7 @@ ipv6_is_not_used = Mutant(
 udp_alone = Mutant(
     clause="A37-DNS-25",
     broken="a name server is not queried over TCP",
-    rules={"look_up": never_over_tcp},
+    rules={"look_up_addresses": never_over_tcp},
     reports="not served",
 )
 
@@ -242,7 +246,7 @@ udp_alone = Mutant(
 says_nothing_of_the_name = Mutant(
     clause="A37-DNS-28",
     broken="errors do not say why there are no endpoints",
-    rules={"nothing_found": lambda _: nothing_found("")},
+    rules={"endpoints_without_data": lambda _: endpoints_without_data("")},
     reports="name not told",
 )
 
@@ -250,7 +254,7 @@ says_nothing_of_the_name = Mutant(
 name_below_an_aggregate_for_good = Mutant(
     clause="A37-DNS-12",
     broken="a LOGICAL_DNS cluster below an aggregate keeps its first name",
-    rules={"leaves": first_name_for_good(below=True)},
+    rules={"usable_leaves": first_name_for_good(below=True)},
 )
 
 
@@ -278,5 +282,5 @@ locality_of_load_assignment = Mutant(
     clause="A37-DNS-03",
     broken="the locality of LOGICAL_DNS is the one in load_assignment",
     rules={"dns_locality": WRITTEN.locality},
-    xds={"wrong_with_cluster": WRITTEN.note},
+    xds={"cluster_errors": WRITTEN.note},
 )

@@ -10,15 +10,15 @@ from client_under_test.reference.clusters.discovery import Aggregate, Cluster, L
 from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.configs import ClusterImplConfig
 from client_under_test.reference.policies.rules.admission import DropCategory
-from client_under_test.reference.transport.dns import addresses_of
-from client_under_test.reference.xds.cluster_rules import as_found
+from client_under_test.reference.transport.dns import look_up_addresses
+from client_under_test.reference.xds.cluster_rules import cluster_errors
 
 
 async def never_localhost(name: str) -> tuple[str, ...]:
     """Fail to resolve localhost."""
     if name.startswith("localhost:"):
         raise OSError("no such name")
-    return await addresses_of(name)
+    return await look_up_addresses(name)
 
 
 def is_by_dns(cluster: Cluster) -> bool:
@@ -69,7 +69,7 @@ def dropped_as_assigned() -> tuple[Callable[..., Any], Callable[..., Any]]:
             DropCategory(overload.category, overload.drop_percentage.numerator * 10_000)
             for overload in message.load_assignment.policy.drop_overloads
         )
-        return as_found(message, found)
+        return cluster_errors(message, found)
 
     def used(aggregate: Any, leaf: Leaf, found: Any, child: Any) -> ClusterImplConfig:
         config = cluster_impl(aggregate, leaf, found, child)
@@ -135,7 +135,7 @@ counted_by_name = Mutant(
 no_localhost = Mutant(
     clause="A37-DNS-15",
     broken="localhost is not resolved",
-    rules={"look_up": never_localhost},
+    rules={"look_up_addresses": never_localhost},
 )
 
 
@@ -143,7 +143,7 @@ drops_of_the_assignment = Mutant(
     clause="A37-DNS-17",
     broken="drop_overloads in the load_assignment of a LOGICAL_DNS cluster apply",
     rules={"cluster_impl": USED_DROPS},
-    xds={"wrong_with_cluster": READ_DROPS},
+    xds={"cluster_errors": READ_DROPS},
 )
 
 
@@ -151,5 +151,5 @@ drops_below_an_aggregate = Mutant(
     clause="A37-DNS-17",
     broken="drop_overloads of a LOGICAL_DNS leaf apply below an aggregate",
     rules={"cluster_impl": below_an_aggregate(USED_DROPS)},
-    xds={"wrong_with_cluster": READ_DROPS},
+    xds={"cluster_errors": READ_DROPS},
 )

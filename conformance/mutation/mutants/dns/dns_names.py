@@ -5,7 +5,7 @@ from typing import Any
 
 from client_under_test.reference.clusters.discovery import Cluster, Leaf
 from client_under_test.reference.editions.mutants import Mutant
-from client_under_test.reference.transport.dns import addresses_of
+from client_under_test.reference.transport.dns import look_up_addresses
 from client_under_test.reference.xds.cluster_rules import host_and_port
 from conformance.mutation.mutants.trees import (
     has_localities,
@@ -27,7 +27,7 @@ def refuses(is_bad: Callable[[str], bool]) -> Callable[[Any], Any]:
 async def bracketed(name: str) -> tuple[str, ...]:
     """Put an IPv6 address into brackets before resolving it."""
     host, _, port = name.rpartition(":")
-    return await addresses_of(f"[{host}]:{port}" if ":" in host else name)
+    return await look_up_addresses(f"[{host}]:{port}" if ":" in host else name)
 
 
 def none_with_a_space(
@@ -69,7 +69,7 @@ underscore_is_refused = Mutant(
 ipv6_is_served = Mutant(
     clause="A37-DNS-22",
     broken="an IPv6 address is put into brackets before it is resolved",
-    rules={"look_up": bracketed},
+    rules={"look_up_addresses": bracketed},
     reports="served",
 )
 
@@ -84,7 +84,7 @@ no_tree_with_a_bad_name = Mutant(
 waits_for_a_new_name = Mutant(
     clause="A37-DNS-26",
     broken="a tree uses the old name of a leaf until the new one resolves",
-    rules={"nothing_found": lambda _: None},
+    rules={"endpoints_without_data": lambda _: None},
 )
 
 
@@ -110,7 +110,9 @@ new_name_in_the_middle_ends_the_list = Mutant(
     clause="A37-DNS-26",
     broken="leaves after a middle leaf whose new name does not resolve are not used",
     rules={
-        "tree": of_leaves(nothing_behind_in_the_middle(lambda found: not has_localities(found)))
+        "policy_tree": of_leaves(
+            nothing_behind_in_the_middle(lambda found: not has_localities(found))
+        )
     },
 )
 
@@ -118,5 +120,5 @@ new_name_in_the_middle_ends_the_list = Mutant(
 waits_for_a_new_name_alone = Mutant(
     clause="A37-DNS-27",
     broken="a cluster uses its old name until the new one resolves",
-    rules={"nothing_found": lambda _: None},
+    rules={"endpoints_without_data": lambda _: None},
 )

@@ -9,14 +9,14 @@ from conformance.mutation.mutants.aggregate.tree import Found, found_by
 one_name_alone = Mutant(
     clause="A74-CONFIG-07",
     broken="only one of several LOGICAL_DNS clusters is resolved again",
-    rules={"resolved_again": lambda names: sorted(names)[:1]},
+    rules={"names_to_reresolve": lambda names: sorted(names)[:1]},
 )
 
 
 result_lost = Mutant(
     clause="A37-DNS-09",
     broken="the addresses of a name are dropped when it no longer resolves",
-    rules={"error_counts": lambda _: True},
+    rules={"dns_error_counts": lambda _: True},
     edition="seed",
 )
 
@@ -24,7 +24,7 @@ result_lost = Mutant(
 never_resolved_again = Mutant(
     clause="A37-DNS-10",
     broken="a name is resolved once",
-    rules={"resolved_again": lambda _: ()},
+    rules={"names_to_reresolve": lambda _: ()},
 )
 
 
@@ -38,7 +38,7 @@ resolved_for_eds = Mutant(
 lost_when_gone = Mutant(
     clause="A37-DNS-29",
     broken="the addresses of a name are dropped when it no longer exists",
-    rules={"error_counts": lambda _: True},
+    rules={"dns_error_counts": lambda _: True},
     reports="not served",
 )
 
@@ -67,5 +67,8 @@ names_below = NamesBelow()
 never_below_an_aggregate = Mutant(
     clause="A37-DNS-10",
     broken="the name of a LOGICAL_DNS cluster below an aggregate is resolved once",
-    rules={"leaves": found_by(names_below.noted), "resolved_again": names_below.left_out},
+    rules={
+        "usable_leaves": found_by(names_below.noted),
+        "names_to_reresolve": names_below.left_out,
+    },
 )

@@ -13,7 +13,7 @@ from client_under_test.reference.policies.configs import ClusterImplConfig
 from client_under_test.reference.policies.interface import Drop, Fail, PickArgs, PickResult, Queue
 from client_under_test.reference.policies.rules.admission import (
     DropCategory,
-    falls_to,
+    drop_category,
     status_of_drop,
 )
 from client_under_test.reference.values import Status
@@ -38,14 +38,14 @@ def by_the_sum(drops: Sequence[DropCategory], random: Random) -> str | None:
 
 def kept_instead(drops: Sequence[DropCategory], random: Random) -> str | None:
     """Treat the share as the share of requests to keep."""
-    return falls_to(
+    return drop_category(
         [replace(drop, per_million=MILLION - drop.per_million) for drop in drops], random
     )
 
 
 def before_a_zero(drops: Sequence[DropCategory], random: Random) -> str | None:
     """Apply the categories before the first with a share of zero."""
-    return falls_to([*takewhile(lambda drop: drop.per_million, drops)], random)
+    return drop_category([*takewhile(lambda drop: drop.per_million, drops)], random)
 
 
 def read_once() -> Any:
@@ -79,7 +79,7 @@ def waits_for_drops(result: PickResult) -> PickResult:
 kept = Mutant(
     clause="A27-DROP-01",
     broken="the share is that of the requests that are kept",
-    rules={"falls_to": kept_instead},
+    rules={"drop_category": kept_instead},
 )
 
 
@@ -111,14 +111,14 @@ one_in_a_hundred_served = Mutant(
 two_categories_at_most = Mutant(
     clause="A27-DROP-08",
     broken="categories after the second drop nothing",
-    rules={"falls_to": lambda drops, random: falls_to(drops[:2], random)},
+    rules={"drop_category": lambda drops, random: drop_category(drops[:2], random)},
 )
 
 
 zero_ends_the_list = Mutant(
     clause="A27-DROP-08",
     broken="categories after one with a share of zero drop nothing",
-    rules={"falls_to": before_a_zero},
+    rules={"drop_category": before_a_zero},
 )
 
 
@@ -164,21 +164,21 @@ million_as_ten_thousand = Mutant(
 shares_added_up = Mutant(
     clause="A27-DROP-08",
     broken="the shares of all categories are added up, with one random decision",
-    rules={"falls_to": by_the_sum},
+    rules={"drop_category": by_the_sum},
 )
 
 
 first_category_alone = Mutant(
     clause="A27-DROP-08",
     broken="only the first category drops requests",
-    rules={"falls_to": lambda drops, random: falls_to(drops[:1], random)},
+    rules={"drop_category": lambda drops, random: drop_category(drops[:1], random)},
 )
 
 
 last_category_first = Mutant(
     clause="A27-DROP-08",
     broken="categories apply from the last to the first",
-    rules={"falls_to": lambda drops, random: falls_to(drops[::-1], random)},
+    rules={"drop_category": lambda drops, random: drop_category(drops[::-1], random)},
 )
 
 
@@ -208,7 +208,7 @@ nothing_behind_drops = Mutant(
     clause="A27-DROP-11",
     broken="a cluster that drops everything is in use, though it has no localities",
     rules={
-        "tree": of_leaves(
+        "policy_tree": of_leaves(
             nothing_behind(
                 lambda assignment: bool(assignment.drops) and not has_localities(assignment)
             )
@@ -233,7 +233,7 @@ def at_the_first_pick() -> Callable[[PickArgs], bool]:
 drawn_once = Mutant(
     clause="A27-DROP-12",
     broken="a drop decision for a waiting request is made once",
-    rules={"is_drawn_for": at_the_first_pick()},
+    rules={"draws_drop": at_the_first_pick()},
     reports="once",
 )
 
@@ -241,7 +241,7 @@ drawn_once = Mutant(
 may_wait_for_drops = Mutant(
     clause="A27-DROP-13",
     broken="a wait_for_ready request is not dropped",
-    rules={"wait_for_ready": waits_for_drops},
+    rules={"queue_wait_for_ready": waits_for_drops},
     reports="waits",
 )
 
@@ -249,7 +249,7 @@ may_wait_for_drops = Mutant(
 without_a_category = Mutant(
     clause="A27-DROP-14",
     broken="an entry of drop_overloads may have no category",
-    xds={"drop_may_lack": lambda field: field == "category"},
+    xds={"drop_field_may_be_missing": lambda field: field == "category"},
     reports="everything dropped",
 )
 
@@ -257,7 +257,7 @@ without_a_category = Mutant(
 without_a_share = Mutant(
     clause="A27-DROP-14",
     broken="an entry of drop_overloads without a share drops nothing",
-    xds={"drop_may_lack": lambda field: field == "drop_percentage"},
+    xds={"drop_field_may_be_missing": lambda field: field == "drop_percentage"},
     reports="served",
 )
 
@@ -266,7 +266,7 @@ without_a_denominator = Mutant(
     clause="A27-DROP-14",
     broken="an unknown denominator means 100",
     xds={
-        "drop_may_lack": lambda field: field == "denominator",
+        "drop_field_may_be_missing": lambda field: field == "denominator",
         "drop_share": lambda numerator, _of: drop_share(numerator, 100),
     },
     reports="everything dropped",

@@ -8,7 +8,7 @@ from client_under_test.reference.clusters.aggregates import (
     Leaves,
     PriorityNames,
     cluster_impl,
-    one_list_of_priorities,
+    policy_tree,
 )
 from client_under_test.reference.clusters.discovery import Aggregate
 from client_under_test.reference.editions.mutants import Mutant
@@ -70,7 +70,7 @@ dropping_leaf_passed_over = Mutant(
     clause="A37-DROP-02",
     broken="a leaf after the first is not used if it drops requests",
     rules={
-        "tree": of_leaves(
+        "policy_tree": of_leaves(
             lambda leaves: [
                 leaf for place, leaf in enumerate(leaves) if not (place and leaf[1].drops)
             ]
@@ -90,7 +90,7 @@ def of_the_first_priority(
     aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: Any
 ) -> Update:
     """Apply no drops below the first priority of a leaf."""
-    update = one_list_of_priorities(aggregate, leaves, names, rules)
+    update = policy_tree(aggregate, leaves, names, rules)
     assert isinstance(update.config, PriorityConfig)
     known: set[str] = set()
     children = {}
@@ -106,7 +106,7 @@ def of_the_first_priority(
 first_priority_alone = Mutant(
     clause="A37-DROP-04",
     broken="below the first priority of a leaf nothing is dropped",
-    rules={"tree": of_the_first_priority},
+    rules={"policy_tree": of_the_first_priority},
     edition="seed",
 )
 

@@ -15,21 +15,23 @@ TOO_MUCH = 2**32
 any_sum = Mutant(
     clause="A27-WEIGHT-01",
     broken="locality weights may add up to any number",
-    xds={"too_heavy": lambda _weights: ()},
+    xds={"overweight_priorities": lambda _weights: ()},
 )
 
 
 over_all_priorities = Mutant(
     clause="A27-WEIGHT-01",
     broken="the weights of all priorities are added up",
-    xds={"too_heavy": lambda weights: (0,) if sum(weights.values()) >= TOO_MUCH else ()},
+    xds={
+        "overweight_priorities": lambda weights: (0,) if sum(weights.values()) >= TOO_MUCH else ()
+    },
 )
 
 
 first_priority_alone = Mutant(
     clause="A27-WEIGHT-01",
     broken="the weights of the first priority alone are added up",
-    xds={"too_heavy": lambda weights: (0,) if weights.get(0, 0) >= TOO_MUCH else ()},
+    xds={"overweight_priorities": lambda weights: (0,) if weights.get(0, 0) >= TOO_MUCH else ()},
 )
 
 
@@ -42,14 +44,14 @@ def has_a_locality_twice(message: Any) -> bool:
 twice_is_fine = Mutant(
     clause="A27-VALID-01",
     broken="a locality may be listed twice in a priority",
-    xds={"wrong_with_endpoints": overlooking("locality", "twice")},
+    xds={"endpoint_errors": overlooking("locality", "twice")},
 )
 
 
 no_locality_in_two_priorities = Mutant(
     clause="A27-VALID-01",
     broken="a locality may not be listed in two priorities",
-    xds={"wrong_with_endpoints": refusing(has_a_locality_twice)},
+    xds={"endpoint_errors": refusing(has_a_locality_twice)},
 )
 
 
@@ -72,14 +74,14 @@ def overlooked_below(message: Any, found: Sequence[Finding]) -> Sequence[Finding
 twice_apart_is_fine = Mutant(
     clause="A27-VALID-01",
     broken="a locality may be listed twice in a priority with another one between",
-    xds={"wrong_with_endpoints": overlooked_apart},
+    xds={"endpoint_errors": overlooked_apart},
 )
 
 
 twice_in_a_lower_priority_is_fine = Mutant(
     clause="A27-VALID-01",
     broken="a locality may be listed twice in any priority but the first",
-    xds={"wrong_with_endpoints": overlooked_below},
+    xds={"endpoint_errors": overlooked_below},
 )
 
 
@@ -94,14 +96,14 @@ def has_a_zone_twice(message: Any) -> bool:
 sub_zone_ignored = Mutant(
     clause="A27-VALID-01",
     broken="localities that differ in sub_zone alone are the same",
-    xds={"wrong_with_endpoints": refusing(has_a_zone_twice)},
+    xds={"endpoint_errors": refusing(has_a_zone_twice)},
 )
 
 
 entry_without_endpoint = Mutant(
     clause="A27-VALID-02",
     broken="entries without an endpoint are skipped",
-    xds={"wrong_with_endpoints": overlooking(".endpoint")},
+    xds={"endpoint_errors": overlooking(".endpoint")},
     reports="accepted",
 )
 
@@ -109,7 +111,7 @@ entry_without_endpoint = Mutant(
 endpoint_without_address = Mutant(
     clause="A27-VALID-03",
     broken="endpoints without an address are skipped",
-    xds={"wrong_with_endpoints": overlooking(".endpoint.address")},
+    xds={"endpoint_errors": overlooking(".endpoint.address")},
     reports="accepted",
 )
 
@@ -117,7 +119,7 @@ endpoint_without_address = Mutant(
 address_of_another_kind = Mutant(
     clause="A27-VALID-04",
     broken="addresses that are not a socket_address are skipped",
-    xds={"wrong_with_endpoints": overlooking(".socket_address", "missing")},
+    xds={"endpoint_errors": overlooking(".socket_address", "missing")},
     reports="accepted",
 )
 
@@ -125,7 +127,7 @@ address_of_another_kind = Mutant(
 no_port = Mutant(
     clause="A27-VALID-05",
     broken="an address may have no port",
-    xds={"wrong_with_endpoints": overlooking(".port_value", "0 is")},
+    xds={"endpoint_errors": overlooking(".port_value", "0 is")},
     reports="accepted",
 )
 
@@ -133,7 +135,7 @@ no_port = Mutant(
 names_are_taken = Mutant(
     clause="A27-VALID-06",
     broken="addresses that are not IP addresses are skipped",
-    xds={"wrong_with_endpoints": overlooking(".socket_address.address")},
+    xds={"endpoint_errors": overlooking(".socket_address.address")},
     reports="accepted",
 )
 
@@ -141,7 +143,7 @@ names_are_taken = Mutant(
 no_locality = Mutant(
     clause="A27-VALID-07",
     broken="the field locality may be missing",
-    xds={"wrong_with_endpoints": overlooking(".locality", "missing")},
+    xds={"endpoint_errors": overlooking(".locality", "missing")},
     reports="accepted",
 )
 
@@ -149,7 +151,7 @@ no_locality = Mutant(
 any_sum_of_endpoints = Mutant(
     clause="A27-VALID-08",
     broken="weights of endpoints may add up to any number",
-    xds={"wrong_with_endpoints": overlooking(".lb_endpoints", "add up")},
+    xds={"endpoint_errors": overlooking(".lb_endpoints", "add up")},
     reports="accepted",
 )
 
@@ -157,6 +159,6 @@ any_sum_of_endpoints = Mutant(
 any_port = Mutant(
     clause="A27-VALID-09",
     broken="any number is accepted as a port",
-    xds={"wrong_with_endpoints": overlooking(".port_value", "is no port")},
+    xds={"endpoint_errors": overlooking(".port_value", "is no port")},
     reports="accepted",
 )

@@ -8,9 +8,9 @@ from client_under_test.reference.editions.mutants import Mutant, for_good
 from client_under_test.reference.hash_policy import (
     ChannelIdPolicy,
     HashPolicy,
+    combine_hashes,
     draw_channel_id,
-    rotate_and_xor,
-    xxh64,
+    hash_value,
 )
 from conformance.mutation.mutants.hash_policy.hash_policy import rotate_with_sign
 
@@ -30,14 +30,14 @@ channel_id_of_the_request = Mutant(
 channel_id_of_the_process = Mutant(
     clause="A42-CHAN-02",
     broken="all channels of a process have the same id",
-    rules={"channel_id": for_good(draw_channel_id)},
+    rules={"draw_channel_id": for_good(draw_channel_id)},
 )
 
 
 channels_counted = Mutant(
     clause="A42-CHAN-02",
     broken="channels are numbered from zero in every process",
-    rules={"channel_id": lambda _rng: xxh64(next(CHANNELS).to_bytes(8, "little"))},
+    rules={"draw_channel_id": lambda _rng: hash_value(next(CHANNELS).to_bytes(8, "little"))},
     issue="https://github.com/grpc/grpc-java/pull/9453",
 )
 
@@ -45,14 +45,14 @@ channels_counted = Mutant(
 channel_id_is_an_address = Mutant(
     clause="A42-CHAN-02",
     broken="the channel's id is an address in memory, so it always finds the first entry",
-    rules={"channel_id": lambda _rng: id(object())},
+    rules={"draw_channel_id": lambda _rng: id(object())},
 )
 
 
 channel_ids_uneven = Mutant(
     clause="A42-CHAN-03",
     broken="nine of ten channels have the same id",
-    rules={"channel_id": lambda rng: rng.choice([*9 * [0], rng.getrandbits(64)])},
+    rules={"draw_channel_id": lambda rng: rng.choice([*9 * [0], rng.getrandbits(64)])},
 )
 
 
@@ -67,7 +67,7 @@ channel_id_of_the_route = Mutant(
     clause="A42-CHAN-04",
     broken="the index of the route is mixed into the channel's id",
     rules={
-        "route_policies": lambda policies, matched: policies[matched] * (matched + 1),
+        "hash_policies_of_route": lambda policies, matched: policies[matched] * (matched + 1),
     },
 )
 
@@ -76,7 +76,7 @@ channel_id_gives_way = Mutant(
     clause="A42-CHAN-05",
     broken="the channel's id does not count if there are other policies",
     rules={
-        "route_policies": lambda policies, matched: (
+        "hash_policies_of_route": lambda policies, matched: (
             [policy for policy in policies[matched] if not isinstance(policy, ChannelIdPolicy)]
         )
     },
@@ -87,7 +87,7 @@ channel_id_alone = Mutant(
     clause="A42-CHAN-05",
     broken="other policies do not count if there is the channel's id",
     rules={
-        "route_policies": lambda policies, matched: (
+        "hash_policies_of_route": lambda policies, matched: (
             [policy for policy in policies[matched] if isinstance(policy, ChannelIdPolicy)]
         )
     },
@@ -97,7 +97,7 @@ channel_id_alone = Mutant(
 rotation_loses_the_id = Mutant(
     clause="A42-CHAN-05",
     broken="the rotation extends the sign, as in grpc-java 1.85: half of all ids are lost",
-    rules={"combine": rotate_with_sign},
+    rules={"combine_hashes": rotate_with_sign},
 )
 
 
@@ -105,8 +105,8 @@ header_left_out_if_negative = Mutant(
     clause="A42-CHAN-05",
     broken="a result that is negative as a signed number is left out next to the channel's id",
     rules={
-        "combine": lambda gathered, result: (
-            gathered if result >> 63 else rotate_and_xor(gathered, result)
+        "combine_hashes": lambda gathered, result: (
+            gathered if result >> 63 else combine_hashes(gathered, result)
         )
     },
 )
@@ -116,8 +116,8 @@ negative_header_alone = Mutant(
     clause="A42-CHAN-05",
     broken="a result that is negative as a signed number replaces the channel's id",
     rules={
-        "combine": lambda gathered, result: (
-            result if result >> 63 else rotate_and_xor(gathered, result)
+        "combine_hashes": lambda gathered, result: (
+            result if result >> 63 else combine_hashes(gathered, result)
         )
     },
 )
@@ -126,7 +126,7 @@ negative_header_alone = Mutant(
 larger_of_header_and_id = Mutant(
     clause="A42-CHAN-05",
     broken="only the larger of the channel's id and another result counts",
-    rules={"combine": max},
+    rules={"combine_hashes": max},
 )
 
 
@@ -161,5 +161,5 @@ def from_the_channel_id(
 channel_id_overwrites = Mutant(
     clause="A42-CHAN-05",
     broken="the channel's id replaces the results of earlier policies",
-    rules={"route_policies": from_the_channel_id},
+    rules={"hash_policies_of_route": from_the_channel_id},
 )

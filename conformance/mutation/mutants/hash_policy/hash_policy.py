@@ -14,16 +14,16 @@ from client_under_test.reference.hash_policy import (
     HashPolicy,
     HeaderPolicy,
     UnsupportedPolicy,
-    ends_once_gathered,
-    ends_with_own_result,
+    combine_hashes,
+    ends_hash_policies,
+    ends_hash_policies_2021,
+    hash_policies_of_route,
+    hash_value,
     header_value,
     is_terminal,
     joined_values,
-    policies_of_the_route,
-    random_for_each_request,
+    random_hash,
     read_hash_policy,
-    rotate_and_xor,
-    xxh64,
 )
 from client_under_test.reference.values import Metadata
 from client_under_test.reference.xds.rules import supported_policy
@@ -36,7 +36,7 @@ ALL_BITS = 2**64 - 1
 first_route_counts = Mutant(
     clause="A42-HASH-01",
     broken="requests are hashed by the policies of the first route, whichever they match",
-    rules={"route_policies": lambda policies, _matched: policies[0]},
+    rules={"hash_policies_of_route": lambda policies, _matched: policies[0]},
 )
 
 
@@ -44,7 +44,7 @@ all_routes_count = Mutant(
     clause="A42-HASH-01",
     broken="requests are hashed by the policies of all routes",
     rules={
-        "route_policies": lambda policies, _matched: [
+        "hash_policies_of_route": lambda policies, _matched: [
             policy for some in policies for policy in some
         ]
     },
@@ -55,7 +55,7 @@ those_of_another_route = Mutant(
     clause="A42-HASH-01",
     broken="requests of a route without policies are hashed by those of another route",
     rules={
-        "route_policies": lambda policies, matched: (
+        "hash_policies_of_route": lambda policies, matched: (
             policies[matched] or next(filter(None, policies), ())
         )
     },
@@ -65,7 +65,7 @@ those_of_another_route = Mutant(
 last_policy_first = Mutant(
     clause="A42-HASH-02",
     broken="the policies are evaluated from the last to the first",
-    rules={"route_policies": lambda policies, matched: policies[matched][::-1]},
+    rules={"hash_policies_of_route": lambda policies, matched: policies[matched][::-1]},
 )
 
 
@@ -73,7 +73,9 @@ combined_in_any_order = Mutant(
     clause="A42-HASH-03",
     broken="results are combined in an order that changes from request to request",
     rules={
-        "combine": lambda gathered, result: rotate_and_xor(*random.sample((gathered, result), 2))
+        "combine_hashes": lambda gathered, result: combine_hashes(
+            *random.sample((gathered, result), 2)
+        )
     },
 )
 
@@ -88,42 +90,46 @@ hash_of_the_process = Mutant(
 channel_in_every_hash = Mutant(
     clause="A42-HASH-04",
     broken="the channel's id is part of every hash",
-    rules={"route_policies": lambda policies, matched: (ChannelIdPolicy(), *policies[matched])},
+    rules={
+        "hash_policies_of_route": lambda policies, matched: (ChannelIdPolicy(), *policies[matched])
+    },
 )
 
 
 last_result_alone = Mutant(
     clause="A42-HASH-05",
     broken="a result replaces those before it",
-    rules={"combine": lambda _gathered, result: result},
+    rules={"combine_hashes": lambda _gathered, result: result},
 )
 
 
 first_result_alone = Mutant(
     clause="A42-HASH-05",
     broken="the first result stays, later ones are left out",
-    rules={"combine": lambda gathered, _result: gathered},
+    rules={"combine_hashes": lambda gathered, _result: gathered},
 )
 
 
 sum_beyond_64_bits = Mutant(
     clause="A42-HASH-05",
     broken="the shifted hash is not cut to 64 bits, as in grpc-node 1.14: larger than any entry",
-    rules={"combine": lambda gathered, result: (gathered << 1 | gathered >> 63) ^ result},
+    rules={"combine_hashes": lambda gathered, result: (gathered << 1 | gathered >> 63) ^ result},
 )
 
 two_results_at_most = Mutant(
     clause="A42-HASH-05",
     broken="the list ends after the second policy with a result",
     rules={
-        "ends_the_list": lambda _policy, result, gathered: result is not None and result != gathered
+        "ends_hash_policies": lambda _policy, result, gathered: (
+            result is not None and result != gathered
+        )
     },
 )
 
 larger_result_alone = Mutant(
     clause="A42-HASH-05",
     broken="only the larger of two results counts",
-    rules={"combine": max},
+    rules={"combine_hashes": max},
 )
 
 
@@ -131,8 +137,8 @@ negative_result_left_out = Mutant(
     clause="A42-HASH-05",
     broken="a result that is negative as a signed number is left out if there are others",
     rules={
-        "combine": lambda gathered, result: (
-            gathered if result >> 63 else rotate_and_xor(gathered, result)
+        "combine_hashes": lambda gathered, result: (
+            gathered if result >> 63 else combine_hashes(gathered, result)
         )
     },
 )
@@ -141,7 +147,7 @@ negative_result_left_out = Mutant(
 xor_without_rotation = Mutant(
     clause="A42-HASH-06",
     broken="results are combined by XOR alone, so equal ones cancel each other out",
-    rules={"combine": lambda gathered, result: gathered ^ result},
+    rules={"combine_hashes": lambda gathered, result: gathered ^ result},
     reports="none of the known",
 )
 
@@ -154,14 +160,14 @@ def rotate_with_sign(gathered: int, result: int) -> int:
 rotation_loses_the_first = Mutant(
     clause="A42-HASH-05",
     broken="the rotation extends the sign, as in grpc-java 1.85: half of all results are lost",
-    rules={"combine": rotate_with_sign},
+    rules={"combine_hashes": rotate_with_sign},
 )
 
 
 rotation_with_sign = Mutant(
     clause="A42-HASH-06",
     broken="the rotation extends the sign, as in grpc-java: the hash so far becomes all ones",
-    rules={"combine": rotate_with_sign},
+    rules={"combine_hashes": rotate_with_sign},
     reports="none of the known",
 )
 
@@ -169,21 +175,21 @@ rotation_with_sign = Mutant(
 missing_result_is_random = Mutant(
     clause="A42-HASH-07",
     broken="one policy without a result makes the hash random",
-    rules={"without_result": lambda _gathered: random.getrandbits(64)},
+    rules={"hash_without_result": lambda _gathered: random.getrandbits(64)},
 )
 
 
 missing_result_starts_anew = Mutant(
     clause="A42-HASH-07",
     broken="a policy without a result discards the hash so far",
-    rules={"without_result": lambda _gathered: None},
+    rules={"hash_without_result": lambda _gathered: None},
 )
 
 
 missing_result_rotates = Mutant(
     clause="A42-HASH-08",
     broken="the hash so far is also rotated for a policy without a result",
-    rules={"without_result": lambda gathered: gathered and rotate_and_xor(gathered, 0)},
+    rules={"hash_without_result": lambda gathered: gathered and combine_hashes(gathered, 0)},
     reports="none of the known",
 )
 
@@ -199,7 +205,7 @@ fraction_as_random_hash = Mutant(
 random_hash_of_the_process = Mutant(
     clause="A42-HASH-10",
     broken="the random hash is drawn once and then stays",
-    rules={"random_hash": for_good(random_for_each_request)},
+    rules={"random_hash": for_good(random_hash)},
 )
 
 
@@ -215,7 +221,9 @@ no_policies_mean_the_channel = Mutant(
     clause="A42-HASH-11",
     broken="on a route without policies requests are hashed by the channel's id",
     rules={
-        "route_policies": lambda policies, matched: policies[matched] or (ChannelIdPolicy(),),
+        "hash_policies_of_route": lambda policies, matched: (
+            policies[matched] or (ChannelIdPolicy(),)
+        ),
     },
 )
 
@@ -233,7 +241,7 @@ random_hash_uneven = Mutant(
 terminal_ignored = Mutant(
     clause="A42-HASH-13",
     broken="terminal never ends the list",
-    rules={"ends_the_list": lambda _policy, _result, _gathered: False},
+    rules={"ends_hash_policies": lambda _policy, _result, _gathered: False},
 )
 
 
@@ -241,8 +249,8 @@ first_terminal_ignored = Mutant(
     clause="A42-HASH-13",
     broken="terminal does not end the list if there is no earlier result",
     rules={
-        "ends_the_list": lambda policy, result, gathered: (
-            result != gathered and ends_once_gathered(policy, result, gathered)
+        "ends_hash_policies": lambda policy, result, gathered: (
+            result != gathered and ends_hash_policies(policy, result, gathered)
         )
     },
 )
@@ -259,28 +267,28 @@ def from_terminal_on(
 terminal_stands_alone = Mutant(
     clause="A42-HASH-14",
     broken="the results before a terminal policy are left out",
-    rules={"route_policies": from_terminal_on},
+    rules={"hash_policies_of_route": from_terminal_on},
 )
 
 
 terminal_always_ends = Mutant(
     clause="A42-HASH-15",
     broken="a terminal policy ends the list even without any result",
-    rules={"ends_the_list": lambda policy, _result, _gathered: is_terminal(policy)},
+    rules={"ends_hash_policies": lambda policy, _result, _gathered: is_terminal(policy)},
 )
 
 
 terminal_by_own_result = Mutant(
     clause="A42-HASH-16",
     broken="terminal counts only after a result of its own policy, as in grpc-go 1.85",
-    rules={"ends_the_list": ends_with_own_result},
+    rules={"ends_hash_policies": ends_hash_policies_2021},
 )
 
 
 terminal_by_what_was_gathered = Mutant(
     clause="A42-HASH-16",
     broken="a terminal policy ends the list if others gave a result before it",
-    rules={"ends_the_list": ends_once_gathered},
+    rules={"ends_hash_policies": ends_hash_policies},
     edition="seed-2021",
 )
 
@@ -288,7 +296,7 @@ terminal_by_what_was_gathered = Mutant(
 unsupported_is_terminal = Mutant(
     clause="A42-HASH-17",
     broken="terminal on an unsupported type also ends the list",
-    rules={"ends_the_list": lambda _policy, _result, gathered: gathered is not None},
+    rules={"ends_hash_policies": lambda _policy, _result, gathered: gathered is not None},
     reports="ends the list",
 )
 
@@ -298,7 +306,7 @@ unsupported_is_terminal = Mutant(
 first_policies_for_good = Mutant(
     clause="A42-HASH-18",
     broken="requests are hashed by the first list of policies forever",
-    rules={"route_policies": for_good(policies_of_the_route)},
+    rules={"hash_policies_of_route": for_good(hash_policies_of_route)},
 )
 
 
@@ -332,13 +340,13 @@ def refused(kind: str | None) -> Any:
 
 def the_same_for(kind: str) -> Any:
     """Return one hash for all requests with a policy of this kind."""
-    return lambda policy, _metadata: xxh64(kind) if policy.kind == kind else None
+    return lambda policy, _metadata: hash_value(kind) if policy.kind == kind else None
 
 
 def cookie(policy: UnsupportedPolicy, metadata: Metadata) -> int | None:
     """Return the hash of the cookies, if there are any."""
     value = joined_values("cookie", metadata)
-    return None if policy.kind != "cookie" or value is None else xxh64(value)
+    return None if policy.kind != "cookie" or value is None else hash_value(value)
 
 
 unknown_kind_refused = Mutant(
@@ -359,7 +367,7 @@ unknown_kind_spoils_the_list = Mutant(
     clause="A42-KIND-01",
     broken="an unsupported policy in the list disables the others",
     rules={
-        "route_policies": lambda policies, matched: (
+        "hash_policies_of_route": lambda policies, matched: (
             ()
             if any(isinstance(policy, UnsupportedPolicy) for policy in policies[matched])
             else policies[matched]
@@ -414,7 +422,7 @@ def those_behind(kind: str) -> Any:
 connection_clears_the_hash = Mutant(
     clause="A42-KIND-03",
     broken="a connection_properties policy discards the hash of the policies before it",
-    rules={"route_policies": those_behind("connection_properties")},
+    rules={"hash_policies_of_route": those_behind("connection_properties")},
 )
 
 
@@ -463,26 +471,28 @@ other_filter_state_refused = Mutant(
 hash_lost_before_weighted_clusters = Mutant(
     clause="A42-HASH-21",
     broken="hash policies of a route to several clusters are ignored",
-    rules={"over_clusters": lambda policies, clusters: policies if clusters == 1 else ()},
+    rules={
+        "hash_policies_over_clusters": lambda policies, clusters: policies if clusters == 1 else ()
+    },
 )
 
 
 def ends_at_a_header(policy: HashPolicy, result: int | None, gathered: int | None) -> bool:
     """Apply terminal on header policies only."""
-    return isinstance(policy, HeaderPolicy) and ends_once_gathered(policy, result, gathered)
+    return isinstance(policy, HeaderPolicy) and ends_hash_policies(policy, result, gathered)
 
 
 terminal_on_headers_alone = Mutant(
     clause="A42-HASH-13",
     broken="terminal does not count on the channel id",
-    rules={"ends_the_list": ends_at_a_header},
+    rules={"ends_hash_policies": ends_at_a_header},
 )
 
 
 terminal_on_headers_alone_after_others = Mutant(
     clause="A42-HASH-14",
     broken="terminal does not count on the channel id, after others",
-    rules={"ends_the_list": ends_at_a_header},
+    rules={"ends_hash_policies": ends_at_a_header},
 )
 
 
@@ -495,7 +505,9 @@ OF_THE_PROCESS = random.getrandbits(64)
 combined_with_the_process = Mutant(
     clause="A42-HASH-04",
     broken="a random number of the process is part of the hash if several policies have a result",
-    rules={"combine": lambda gathered, result: rotate_and_xor(gathered, result) ^ OF_THE_PROCESS},
+    rules={
+        "combine_hashes": lambda gathered, result: combine_hashes(gathered, result) ^ OF_THE_PROCESS
+    },
 )
 
 
@@ -531,7 +543,7 @@ def first_terminal_alone(
 later_terminal_ignored = Mutant(
     clause="A42-HASH-13",
     broken="terminal counts on the first terminal policy of a list only",
-    rules={"route_policies": first_terminal_alone},
+    rules={"hash_policies_of_route": first_terminal_alone},
 )
 
 
@@ -550,7 +562,7 @@ def known_by_their_names() -> Any:
 changed_policy_of_a_name = Mutant(
     clause="A42-HASH-18",
     broken="an update that names the same headers in the same order changes nothing",
-    rules={"route_policies": known_by_their_names()},
+    rules={"hash_policies_of_route": known_by_their_names()},
 )
 
 
@@ -568,7 +580,7 @@ def last_not_empty() -> Any:
 emptied_list_kept = Mutant(
     clause="A42-HASH-18",
     broken="an update that removes all hash policies changes nothing",
-    rules={"route_policies": last_not_empty()},
+    rules={"hash_policies_of_route": last_not_empty()},
 )
 
 
@@ -612,7 +624,7 @@ def updated_on_the_first_route() -> Any:
 first_route_is_updated = Mutant(
     clause="A42-HASH-18",
     broken="only the first route follows an update of the hash policies",
-    rules={"route_policies": updated_on_the_first_route()},
+    rules={"hash_policies_of_route": updated_on_the_first_route()},
 )
 
 
@@ -637,12 +649,12 @@ def without_flags(policies: Sequence[HashPolicy]) -> tuple[HashPolicy, ...]:
 changed_flag_ignored = Mutant(
     clause="A42-HASH-18",
     broken="an update that changes only a terminal flag changes nothing",
-    rules={"route_policies": known_but_for(without_flags)},
+    rules={"hash_policies_of_route": known_but_for(without_flags)},
 )
 
 
 changed_order_ignored = Mutant(
     clause="A42-HASH-18",
     broken="an update that changes only the order of the hash policies changes nothing",
-    rules={"route_policies": known_but_for(frozenset)},
+    rules={"hash_policies_of_route": known_but_for(frozenset)},
 )

@@ -14,11 +14,11 @@ from client_under_test.reference.hash_policy import (
     HeaderPolicy,
     UnsupportedPolicy,
     expand,
+    hash_value,
     header_value,
     joined_values,
     read_hash_policy,
-    rewrite_every_match,
-    xxh64,
+    rewrite_header,
 )
 from client_under_test.reference.values import Metadata
 
@@ -40,25 +40,25 @@ name_hashed = Mutant(
 hash_of_32_bits = Mutant(
     clause="A42-HDR-02",
     broken="the hash keeps its lower 32 bits only",
-    rules={"hash_value": lambda value: xxh64(value) & 0xFFFFFFFF},
+    rules={"hash_value": lambda value: hash_value(value) & 0xFFFFFFFF},
 )
 
 
 hash_of_a_string_literal = Mutant(
     clause="A42-HDR-02",
     broken="the value is hashed with quotation marks around it",
-    rules={"hash_value": lambda value: xxh64(f'"{value}"')},
+    rules={"hash_value": lambda value: hash_value(f'"{value}"')},
 )
 
 
 def only_its_start(value: str | bytes) -> int:
     """Hash the first 32 bytes of a value."""
-    return xxh64(value[:32])
+    return hash_value(value[:32])
 
 
 def filled_up(value: str | bytes) -> int:
     """Hash a value with spaces behind it, up to 4 bytes."""
-    return xxh64(value.ljust(4))
+    return hash_value(value.ljust(4))
 
 
 start_of_a_long_value = Mutant(
@@ -171,7 +171,7 @@ pseudo_header_hashed = Mutant(
 rewrite_ignored = Mutant(
     clause="A42-HDR-12",
     broken="values are hashed without the rewrite",
-    rules={"rewrite": lambda _regex, _substitution, value: value},
+    rules={"rewrite_header": lambda _regex, _substitution, value: value},
 )
 
 
@@ -179,8 +179,8 @@ empty_substitution_ignored = Mutant(
     clause="A42-HDR-12",
     broken="a rewrite with an empty substitution is ignored, as in grpc-node 1.14",
     rules={
-        "rewrite": lambda regex, substitution, value: (
-            (substitution and rewrite_every_match(regex, substitution, value)) or value
+        "rewrite_header": lambda regex, substitution, value: (
+            (substitution and rewrite_header(regex, substitution, value)) or value
         )
     },
 )
@@ -190,7 +190,7 @@ whole_value_rewritten = Mutant(
     clause="A42-HDR-12",
     broken="a value is rewritten only if all of it matches",
     rules={
-        "rewrite": lambda regex, substitution, value: rewrite_every_match(
+        "rewrite_header": lambda regex, substitution, value: rewrite_header(
             rf"\A(?:{regex})\z", substitution, value
         )
     },
@@ -209,20 +209,20 @@ def rewrite_matches(regex: str, substitution: str, value: str, *, at_most: int) 
 first_match_alone = Mutant(
     clause="A42-HDR-13",
     broken="only the first match is replaced",
-    rules={"rewrite": lambda *rewrite: rewrite_matches(*rewrite, at_most=1)},
+    rules={"rewrite_header": lambda *rewrite: rewrite_matches(*rewrite, at_most=1)},
 )
 
 
 rest_anchored_anew = Mutant(
     clause="A42-HDR-13",
     broken="after a match the rest is searched like a new value, so ^ matches again",
-    rules={"rewrite": lambda *rewrite: rewrite_matches(*rewrite, at_most=1000)},
+    rules={"rewrite_header": lambda *rewrite: rewrite_matches(*rewrite, at_most=1000)},
 )
 
 
 def written_otherwise(pattern: str, replacement: str) -> Any:
     """Return a rewrite that reads the substitution in another syntax."""
-    return lambda regex, substitution, value: rewrite_every_match(
+    return lambda regex, substitution, value: rewrite_header(
         regex, re.sub(pattern, lambda found: found.expand(replacement), substitution), value
     )
 
@@ -230,21 +230,21 @@ def written_otherwise(pattern: str, replacement: str) -> Any:
 groups_with_dollars = Mutant(
     clause="A42-HDR-14",
     broken="backslashes are plain text, since groups are written $1, as in grpc-go 1.85",
-    rules={"rewrite": written_otherwise(r"\\", r"\\\\")},
+    rules={"rewrite_header": written_otherwise(r"\\", r"\\\\")},
 )
 
 
 backslash_escapes = Mutant(
     clause="A42-HDR-14",
     broken="a backslash makes the next digit plain text, as in grpc-java",
-    rules={"rewrite": written_otherwise(r"\\(\d)", r"\1")},
+    rules={"rewrite_header": written_otherwise(r"\\(\d)", r"\1")},
 )
 
 
 two_digits_make_a_group = Mutant(
     clause="A42-HDR-21",
     broken="two digits after a backslash name one group, as in Python's regular expressions",
-    rules={"rewrite": re.sub},
+    rules={"rewrite_header": re.sub},
 )
 
 
@@ -252,8 +252,8 @@ value_without_a_match_is_empty = Mutant(
     clause="A42-HDR-15",
     broken="a value that the pattern does not match has no result",
     rules={
-        "rewrite": lambda regex, substitution, value: (
-            rewrite_every_match(regex, substitution, value) if re2.search(regex, value) else ""
+        "rewrite_header": lambda regex, substitution, value: (
+            rewrite_header(regex, substitution, value) if re2.search(regex, value) else ""
         )
     },
 )
@@ -262,7 +262,7 @@ value_without_a_match_is_empty = Mutant(
 nothing_left_is_absent = Mutant(
     clause="A42-HDR-16",
     broken="a value that the rewrite leaves empty counts as absent",
-    rules={"rewrite": lambda *rewrite: rewrite_every_match(*rewrite) or None},
+    rules={"rewrite_header": lambda *rewrite: rewrite_header(*rewrite) or None},
     reports="no result",
 )
 
@@ -270,7 +270,7 @@ nothing_left_is_absent = Mutant(
 nothing_left_is_not_rewritten = Mutant(
     clause="A42-HDR-16",
     broken="a value that the rewrite would leave empty stays unchanged",
-    rules={"rewrite": lambda *rewrite: rewrite_every_match(*rewrite) or rewrite[-1]},
+    rules={"rewrite_header": lambda *rewrite: rewrite_header(*rewrite) or rewrite[-1]},
     reports="not rewritten",
 )
 
@@ -302,49 +302,49 @@ capitals_never_match = Mutant(
 whole_match_unknown = Mutant(
     clause="A42-HDR-19",
     broken="\\0 means the empty string, as groups count from one",
-    rules={"rewrite": written_otherwise(r"\\0", "")},
+    rules={"rewrite_header": written_otherwise(r"\\0", "")},
 )
 
 
 backslashes_stay_doubled = Mutant(
     clause="A42-HDR-20",
     broken="two backslashes stay two, as in grpc-node 1.14",
-    rules={"rewrite": written_otherwise(r"\\\\", r"\\\\\\\\")},
+    rules={"rewrite_header": written_otherwise(r"\\\\", r"\\\\\\\\")},
 )
 
 
 backslash_of_a_backslash_escapes = Mutant(
     clause="A42-HDR-20",
     broken="two backslashes become one before groups are looked for",
-    rules={"rewrite": written_otherwise(r"\\\\", r"\\")},
+    rules={"rewrite_header": written_otherwise(r"\\\\", r"\\")},
 )
 
 
 dollar_names_a_group = Mutant(
     clause="A42-HDR-21",
     broken="a dollar sign and a digit also mean a group, as in most libraries",
-    rules={"rewrite": written_otherwise(r"\$(\d)", r"\\\1")},
+    rules={"rewrite_header": written_otherwise(r"\$(\d)", r"\\\1")},
 )
 
 
 two_dollars_are_one = Mutant(
     clause="A42-HDR-21",
     broken="two dollar signs mean one, as in Go and JavaScript",
-    rules={"rewrite": written_otherwise(r"\$\$", "$")},
+    rules={"rewrite_header": written_otherwise(r"\$\$", "$")},
 )
 
 
 ampersand_is_the_match = Mutant(
     clause="A42-HDR-21",
     broken="an ampersand means the whole match, as in sed",
-    rules={"rewrite": written_otherwise("&", r"\\0")},
+    rules={"rewrite_header": written_otherwise("&", r"\\0")},
 )
 
 
 braces_hold_a_group = Mutant(
     clause="A42-HDR-21",
     broken="a digit in braces means a group",
-    rules={"rewrite": written_otherwise(r"\{(\d)\}", r"\\\1")},
+    rules={"rewrite_header": written_otherwise(r"\{(\d)\}", r"\\\1")},
 )
 
 
@@ -398,7 +398,7 @@ all_of_bin = Mutant(
 first_255_bytes = Mutant(
     clause="A42-HDR-02",
     broken="only the first 255 bytes of a value are hashed",
-    rules={"hash_value": lambda value: xxh64(value[:255])},
+    rules={"hash_value": lambda value: hash_value(value[:255])},
 )
 
 
@@ -425,14 +425,14 @@ def binary_names_spoil_the_list(
 binary_header_spoils_the_list = Mutant(
     clause="A42-HDR-07",
     broken="a policy on a -bin header disables the others",
-    rules={"route_policies": binary_names_spoil_the_list},
+    rules={"hash_policies_of_route": binary_names_spoil_the_list},
 )
 
 
 three_groups_at_most = Mutant(
     clause="A42-HDR-14",
     broken="only three groups can be substituted",
-    rules={"rewrite": written_otherwise(r"\\[4-9]", "")},
+    rules={"rewrite_header": written_otherwise(r"\\[4-9]", "")},
 )
 
 
@@ -442,7 +442,7 @@ def the_first_rewrite() -> Callable[[str, str, str], str | None]:
 
     def rewritten(regex: str, substitution: str, value: str) -> str | None:
         first.append((regex, substitution))
-        return rewrite_every_match(*first[0], value)
+        return rewrite_header(*first[0], value)
 
     return rewritten
 
@@ -450,5 +450,5 @@ def the_first_rewrite() -> Callable[[str, str, str], str | None]:
 first_rewrite_for_good = Mutant(
     clause="A42-HDR-12",
     broken="all values are rewritten by the first regex_rewrite of the process",
-    rules={"rewrite": the_first_rewrite()},
+    rules={"rewrite_header": the_first_rewrite()},
 )

@@ -27,7 +27,7 @@ def without_its_list(message: Any, body: bytes) -> Any:
 bytes_that_are_none = Mutant(
     clause="A52-INPUT-01",
     broken="a RoundRobin whose bytes are not a message is accepted",
-    xds={"wrong_with_cluster": overlooking("typed_config", "is no RoundRobin")},
+    xds={"cluster_errors": overlooking("typed_config", "is no RoundRobin")},
     reports="accepted",
 )
 
@@ -35,7 +35,7 @@ bytes_that_are_none = Mutant(
 cut_off = Mutant(
     clause="A52-INPUT-02",
     broken="a list that cannot be parsed is ignored",
-    xds={"decoded": without_its_list},
+    xds={"decode": without_its_list},
     reports="accepted",
 )
 
@@ -44,7 +44,7 @@ long_lists = Mutant(
     clause="A52-INPUT-03",
     broken="lists of too many entries are rejected",
     xds={
-        "wrong_with_cluster": refusing(
+        "cluster_errors": refusing(
             lambda message: len(message.load_balancing_policy.policies) > MANY
         )
     },
@@ -55,7 +55,7 @@ long_lists = Mutant(
 deep_configs = Mutant(
     clause="A52-INPUT-04",
     broken="a TypedStruct that is nested too deep is accepted",
-    xds={"wrong_with_cluster": overlooking("typed_config", "is no TypedStruct")},
+    xds={"cluster_errors": overlooking("typed_config", "is no TypedStruct")},
     reports="accepted",
 )
 
@@ -63,7 +63,7 @@ deep_configs = Mutant(
 large_configs = Mutant(
     clause="A52-INPUT-05",
     broken="lists of several megabytes are rejected",
-    xds={"wrong_with_cluster": refusing(lambda message: message.ByteSize() > LARGE)},
+    xds={"cluster_errors": refusing(lambda message: message.ByteSize() > LARGE)},
     reports="refused",
 )
 
@@ -71,7 +71,7 @@ large_configs = Mutant(
 no_text = Mutant(
     clause="A52-INPUT-06",
     broken="a list that cannot be parsed is ignored",
-    xds={"decoded": without_its_list},
+    xds={"decode": without_its_list},
     reports="accepted",
 )
 
@@ -79,6 +79,6 @@ no_text = Mutant(
 larger_than_a_message = Mutant(
     clause="A52-INPUT-07",
     broken="lists of several megabytes are rejected",
-    xds={"wrong_with_cluster": refusing(lambda message: message.ByteSize() > LARGE)},
+    xds={"cluster_errors": refusing(lambda message: message.ByteSize() > LARGE)},
     reports="refused",
 )

@@ -17,8 +17,8 @@ from client_under_test.reference.policies.configs import (
 )
 from client_under_test.reference.policies.interface import PolicyConfig
 from client_under_test.reference.policies.registry import is_known
-from client_under_test.reference.policies.rules.localities import each_by_itself
-from client_under_test.reference.xds.custom_rules import after_the_last_slash, as_it_is
+from client_under_test.reference.policies.rules.localities import locality_target
+from client_under_test.reference.xds.custom_rules import policy_fields, policy_name
 from client_under_test.reference.xds.policy_list_rules import list_is_too_deep
 
 TWO = 2
@@ -64,7 +64,7 @@ numbers_as_text = Mutant(
     broken="numbers beyond 53 bits become text",
     xds={
         "policy_fields": lambda struct: changed(
-            as_it_is(struct),
+            policy_fields(struct),
             lambda value: (
                 str(value) if type(value) in {int, float} and abs(value) > 2**53 else value
             ),
@@ -78,7 +78,7 @@ nothing_dropped = Mutant(
     broken="fields that are null are left out",
     xds={
         "policy_fields": lambda struct: changed(
-            as_it_is(struct), lambda value: without(value, lambda _, each: each is None)
+            policy_fields(struct), lambda value: without(value, lambda _, each: each is None)
         )
     },
 )
@@ -89,7 +89,7 @@ empty_dropped = Mutant(
     broken="fields without a name are left out",
     xds={
         "policy_fields": lambda struct: changed(
-            as_it_is(struct), lambda value: without(value, lambda key, _: not key)
+            policy_fields(struct), lambda value: without(value, lambda key, _: not key)
         )
     },
 )
@@ -100,7 +100,7 @@ booleans_as_numbers = Mutant(
     broken="booleans become numbers",
     xds={
         "policy_fields": lambda struct: changed(
-            as_it_is(struct), lambda value: int(value) if isinstance(value, bool) else value
+            policy_fields(struct), lambda value: int(value) if isinstance(value, bool) else value
         )
     },
 )
@@ -111,7 +111,7 @@ some_keys_lost = Mutant(
     broken="a key called __proto__ is left out",
     xds={
         "policy_fields": lambda struct: changed(
-            as_it_is(struct), lambda value: without(value, lambda key, _: key == "__proto__")
+            policy_fields(struct), lambda value: without(value, lambda key, _: key == "__proto__")
         )
     },
 )
@@ -123,7 +123,7 @@ some_nested_keys_lost = Mutant(
     xds={
         "policy_fields": lambda struct: {
             name: changed(field, lambda value: without(value, lambda key, _: key == "__proto__"))
-            for name, field in as_it_is(struct).items()
+            for name, field in policy_fields(struct).items()
         }
     },
 )
@@ -141,7 +141,7 @@ one_prefix = Mutant(
     broken="only type_urls of type.googleapis.com have a name",
     xds={
         "policy_name": lambda url: (
-            after_the_last_slash(url) if url.startswith(PREFIX) or "/" not in url else url
+            policy_name(url) if url.startswith(PREFIX) or "/" not in url else url
         )
     },
 )
@@ -157,7 +157,7 @@ first_slash = Mutant(
 slash_demanded = Mutant(
     clause="A52-CUSTOM-05",
     broken="a type_url without a slash has no name",
-    xds={"policy_name": lambda url: after_the_last_slash(url) if "/" in url else ""},
+    xds={"policy_name": lambda url: policy_name(url) if "/" in url else ""},
     reports="passed over",
 )
 
@@ -184,7 +184,7 @@ def value_demanded(struct: Any) -> dict[str, Any]:
     """Reject an empty config."""
     if not struct.fields:
         raise ValueError(struct)
-    return as_it_is(struct)
+    return policy_fields(struct)
 
 
 struct_demanded = Mutant(
@@ -198,21 +198,21 @@ struct_demanded = Mutant(
 registry_not_asked = Mutant(
     clause="A52-CUSTOM-08",
     broken="a config that the registry rejects selects round_robin",
-    xds={"when_registry_refuses": lambda _words: RoundRobinConfig()},
+    xds={"policy_after_registry_error": lambda _words: RoundRobinConfig()},
 )
 
 
 refusal_ends_it = Mutant(
     clause="A52-CUSTOM-09",
     broken="a rejected Cluster is no longer used",
-    xds={"refusal_counts": lambda noun, _features: noun == "Cluster"},
+    xds={"rejection_removes": lambda noun, _features: noun == "Cluster"},
 )
 
 
 first_config_for_good = Mutant(
     clause="A52-CUSTOM-10",
     broken="the first config is used forever",
-    xds={"policy_fields": for_good(as_it_is)},
+    xds={"policy_fields": for_good(policy_fields)},
 )
 
 
@@ -224,7 +224,7 @@ class OnlyWhatWasThere:
 
     def fields(self, struct: Any) -> dict[str, Any]:
         """Return the config in use."""
-        new = as_it_is(struct)
+        new = policy_fields(struct)
         if any(key not in new or new[key] != value for key, value in self._in_use.items()):
             self._in_use = new
         return self._in_use
@@ -266,7 +266,7 @@ class LaterTogether:
 
     def target(self, locality: Any) -> str:
         """Return the target of a locality."""
-        name = each_by_itself(locality)
+        name = locality_target(locality)
         if name not in self._known:
             self._known.append(name)
         return name if self._known.index(name) < TWO else self._known[0]
@@ -335,7 +335,7 @@ def with_a_ring(message: Any) -> Any:
 ring_of_a_rejected_config = Mutant(
     clause="A52-CUSTOM-14",
     broken="after a rejected config of ring_hash the cluster has a ring of the default sizes",
-    xds={"used_of_rejected": with_a_ring},
+    xds={"usable_part_of_rejected": with_a_ring},
 )
 
 
@@ -343,7 +343,9 @@ bad_ring_taken = Mutant(
     clause="A52-CUSTOM-14",
     broken="a rejected config of ring_hash selects round_robin",
     xds={
-        "when_registry_refuses": lambda words: RoundRobinConfig() if "ring_hash" in words else None
+        "policy_after_registry_error": lambda words: (
+            RoundRobinConfig() if "ring_hash" in words else None
+        )
     },
 )
 

@@ -129,7 +129,7 @@ aggregate_checked = Mutant(
     clause="A52-FIELD-03",
     broken="an aggregate with CLUSTER_PROVIDED is rejected, whatever its list has",
     xds={
-        "wrong_with_cluster": refusing(
+        "cluster_errors": refusing(
             lambda message: (
                 message.HasField("cluster_type") and message.lb_policy == message.CLUSTER_PROVIDED
             )
@@ -168,7 +168,7 @@ dns_checked = Mutant(
     clause="A52-FIELD-03",
     broken="lb_policy must be supported in a LOGICAL_DNS cluster, whatever its list has",
     xds={
-        "wrong_with_cluster": refusing(
+        "cluster_errors": refusing(
             lambda message: (
                 message.type == message.LOGICAL_DNS and message.lb_policy not in SUPPORTED
             )

@@ -41,7 +41,7 @@ old_field_refused = Mutant(
 passed_over = Mutant(
     clause="A48-LEAST-02",
     broken="LeastRequest is skipped, though A48 is declared",
-    xds={"supports": lambda type_url: type_url != LEAST_REQUEST},
+    xds={"supports_policy": lambda type_url: type_url != LEAST_REQUEST},
     edition=EDITION,
 )
 
@@ -116,7 +116,7 @@ too_many_refused = Mutant(
     clause="A48-LEAST-04",
     broken="a choice_count above ten is rejected",
     xds={
-        "wrong_with_cluster": refusing(
+        "cluster_errors": refusing(
             lambda message: message.least_request_lb_config.choice_count.value > MOST
         )
     },
@@ -127,7 +127,7 @@ too_many_refused = Mutant(
 any_count_below_wrr_locality = Mutant(
     clause="A48-LEAST-05",
     broken="a choice_count below WrrLocality is not validated",
-    xds={"wrong_with_cluster": overlooking_in("load_balancing_policy", "childPolicy")},
+    xds={"cluster_errors": overlooking_in("load_balancing_policy", "childPolicy")},
     edition=EDITION,
 )
 
@@ -143,7 +143,7 @@ one_is_enough = Mutant(
 localities_as_one = Mutant(
     clause="A48-LEAST-06",
     broken="LEAST_REQUEST samples the endpoints of all localities together",
-    xds={"locality_is_chosen_by_weight": lambda lb_policy: lb_policy != "LEAST_REQUEST"},
+    xds={"chooses_locality_by_weight": lambda lb_policy: lb_policy != "LEAST_REQUEST"},
     edition=EDITION,
 )
 

@@ -13,7 +13,7 @@ from google.protobuf.message import DecodeError
 from xds.type.v3.typed_struct_pb2 import TypedStruct
 
 from client_under_test.reference.editions.mutants import Mutant
-from client_under_test.reference.xds.policy_list_rules import type_of
+from client_under_test.reference.xds.policy_list_rules import type_of_policy
 from conformance.mutation.mutants.findings import Finding, overlooking, overlooking_in, refusing
 
 EXTENSIONS = "type.googleapis.com/envoy.extensions.load_balancing_policies"
@@ -39,19 +39,19 @@ WRR_LOCALITY = f"{EXTENSIONS}.wrr_locality.v3.WrrLocality"
 
 def known_or_turns(extension: Any) -> str:
     """Treat unknown types as RoundRobin."""
-    known = type_of(extension).startswith((EXTENSIONS, "type.googleapis.com/xds."))
-    return type_of(extension) if known else ROUND_ROBIN
+    known = type_of_policy(extension).startswith((EXTENSIONS, "type.googleapis.com/xds."))
+    return type_of_policy(extension) if known else ROUND_ROBIN
 
 
 def by_the_end_of_a_type(extension: Any) -> str:
     """Treat any type that ends in the name of a gRPC policy as that policy."""
-    type_url = type_of(extension)
+    type_url = type_of_policy(extension)
     return ROUND_ROBIN if type_url.endswith("/round_robin") else type_url
 
 
 def by_the_name_of_a_message(extension: Any) -> str:
     """Ignore the package of a type, so that any RoundRobin is that of the xDS API."""
-    type_url = type_of(extension)
+    type_url = type_of_policy(extension)
     return ROUND_ROBIN if type_url.endswith(".RoundRobin") else type_url
 
 
@@ -68,7 +68,7 @@ def named_by(extension: Any) -> str:
 def as_the_message(extension: Any) -> str:
     """Treat a TypedStruct with the name of an xDS API message as that message."""
     named = named_by(extension)
-    return named if named.startswith(EXTENSIONS) else type_of(extension)
+    return named if named.startswith(EXTENSIONS) else type_of_policy(extension)
 
 
 def names_nobodys(message: Any) -> bool:
@@ -81,7 +81,7 @@ def names_nobodys(message: Any) -> bool:
 
 def random_as_turns(extension: Any) -> str:
     """Treat Random of the xDS API as RoundRobin."""
-    type_url = type_of(extension)
+    type_url = type_of_policy(extension)
     return ROUND_ROBIN if type_url.endswith(".random.v3.Random") else type_url
 
 
@@ -130,7 +130,7 @@ def later_ones(is_bad: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 def by_name(extension: Any) -> str:
     """Prefer the name of an entry over its type if it names a policy."""
-    return ROUND_ROBIN if extension.name.endswith("round_robin") else type_of(extension)
+    return ROUND_ROBIN if extension.name.endswith("round_robin") else type_of_policy(extension)
 
 
 def policy_of_that_name(message: Any, found: Sequence[Finding]) -> Sequence[Finding]:
@@ -165,14 +165,14 @@ def must_have(path: str) -> Any:
 last_one_first = Mutant(
     clause="A52-LIST-01",
     broken="the last supported policy is used",
-    xds={"entries_tried": lambda entries: entries[::-1]},
+    xds={"entries_to_try": lambda entries: entries[::-1]},
 )
 
 
 unknown_is_an_error = Mutant(
     clause="A52-LIST-02",
     broken="only the first entry of a list is read",
-    xds={"entries_tried": lambda entries: entries[:1]},
+    xds={"entries_to_try": lambda entries: entries[:1]},
 )
 
 
@@ -207,14 +207,14 @@ struct_as_the_message = Mutant(
 unknown_struct_is_an_error = Mutant(
     clause="A52-LIST-02",
     broken="a TypedStruct of an unknown policy is an error",
-    xds={"wrong_with_cluster": refusing(names_nobodys)},
+    xds={"cluster_errors": refusing(names_nobodys)},
 )
 
 
 nothing_known_is_round_robin = Mutant(
     clause="A52-LIST-03",
     broken="a list without a supported policy means RoundRobin",
-    xds={"entries_tried": with_turns_at_the_end},
+    xds={"entries_to_try": with_turns_at_the_end},
 )
 
 
@@ -228,77 +228,77 @@ random_is_round_robin = Mutant(
 unknown_struct_is_round_robin = Mutant(
     clause="A52-LIST-02",
     broken="a TypedStruct of an unknown policy is treated as RoundRobin",
-    xds={"entries_tried": nobodys_as_turns},
+    xds={"entries_to_try": nobodys_as_turns},
 )
 
 
 only_struct_is_round_robin = Mutant(
     clause="A52-LIST-03",
     broken="a TypedStruct of an unknown policy is treated as RoundRobin",
-    xds={"entries_tried": nobodys_as_turns},
+    xds={"entries_to_try": nobodys_as_turns},
 )
 
 
 bytes_that_are_none = Mutant(
     clause="A52-LIST-04",
     broken="a RingHash whose bytes are not a message is accepted",
-    xds={"wrong_with_cluster": overlooking("typed_config", "is no RingHash")},
+    xds={"cluster_errors": overlooking("typed_config", "is no RingHash")},
 )
 
 
 bad_below_localities = Mutant(
     clause="A52-LIST-04",
     broken="a RingHash below WrrLocality is not validated",
-    xds={"wrong_with_cluster": overlooking_in("endpoint_picking_policy.", "is no")},
+    xds={"cluster_errors": overlooking_in("endpoint_picking_policy.", "is no")},
 )
 
 
 bad_localities = Mutant(
     clause="A52-LIST-04",
     broken="a WrrLocality whose bytes are not a message is accepted",
-    xds={"wrong_with_cluster": overlooking("typed_config", "is no WrrLocality")},
+    xds={"cluster_errors": overlooking("typed_config", "is no WrrLocality")},
 )
 
 
 bad_after_unknown = Mutant(
     clause="A52-LIST-04",
     broken="only the first entry of a list is validated",
-    xds={"wrong_with_cluster": overlooking_in("policies[1].", "is no")},
+    xds={"cluster_errors": overlooking_in("policies[1].", "is no")},
 )
 
 
 next_one_tried_below_localities = Mutant(
     clause="A52-LIST-05",
     broken="after a policy below WrrLocality that cannot be converted the next entry is tried",
-    xds={"error_ends_the_list": lambda _type_url, level: level == 1},
+    xds={"error_ends_list": lambda _type_url, level: level == 1},
 )
 
 
 next_one_tried = Mutant(
     clause="A52-LIST-05",
     broken="after a policy that cannot be converted the next entry is tried",
-    xds={"error_ends_the_list": lambda _type_url, _level: False},
+    xds={"error_ends_list": lambda _type_url, _level: False},
 )
 
 
 next_one_tried_after_localities = Mutant(
     clause="A52-LIST-06",
     broken="a WrrLocality without a supported policy is skipped",
-    xds={"error_ends_the_list": lambda type_url, _level: type_url != WRR_LOCALITY},
+    xds={"error_ends_list": lambda type_url, _level: type_url != WRR_LOCALITY},
 )
 
 
 all_entries_checked = Mutant(
     clause="A52-LIST-07",
     broken="every entry must have an extension",
-    xds={"wrong_with_cluster": must_have("typed_extension_config")},
+    xds={"cluster_errors": must_have("typed_extension_config")},
 )
 
 
 all_configs_checked = Mutant(
     clause="A52-LIST-07",
     broken="every entry must have a config",
-    xds={"wrong_with_cluster": must_have("typed_config")},
+    xds={"cluster_errors": must_have("typed_config")},
 )
 
 
@@ -306,7 +306,7 @@ long_lists_refused = Mutant(
     clause="A52-LIST-07",
     broken="a list of more than 50 entries is rejected",
     xds={
-        "wrong_with_cluster": refusing(
+        "cluster_errors": refusing(
             lambda cluster: len(cluster.load_balancing_policy.policies) > MANY
         )
     },
@@ -316,74 +316,70 @@ long_lists_refused = Mutant(
 next_one_tried_after_localities_below = Mutant(
     clause="A52-LIST-06",
     broken="a WrrLocality without a supported policy is skipped below another WrrLocality",
-    xds={"error_ends_the_list": lambda type_url, level: level == 1 or type_url != WRR_LOCALITY},
+    xds={"error_ends_list": lambda type_url, level: level == 1 or type_url != WRR_LOCALITY},
 )
 
 
 all_below_localities_checked = Mutant(
     clause="A52-LIST-07",
     broken="below WrrLocality every RingHash must be valid",
-    xds={
-        "wrong_with_cluster": refusing(
-            lambda cluster: any(map(is_bad_ring, entries_below(cluster)))
-        )
-    },
+    xds={"cluster_errors": refusing(lambda cluster: any(map(is_bad_ring, entries_below(cluster))))},
 )
 
 
 all_structs_checked = Mutant(
     clause="A52-LIST-07",
     broken="every TypedStruct of the list must be valid",
-    xds={"wrong_with_cluster": refusing(later_ones(is_bad_struct))},
+    xds={"cluster_errors": refusing(later_ones(is_bad_struct))},
 )
 
 
 no_config_below_is_round_robin = Mutant(
     clause="A52-LIST-09",
     broken="below WrrLocality a single entry without a config means RoundRobin",
-    xds={"wrong_with_cluster": overlooking_in("endpoint_picking_policy.policies", "is missing")},
+    xds={"cluster_errors": overlooking_in("endpoint_picking_policy.policies", "is missing")},
 )
 
 
 localities_below_need_no_list = Mutant(
     clause="A52-LIST-12",
     broken="a WrrLocality below another one needs no list",
-    xds={"wrong_with_cluster": overlooking_in("endpoint_picking_policy.policies", "is missing")},
+    xds={"cluster_errors": overlooking_in("endpoint_picking_policy.policies", "is missing")},
 )
 
 
 empty_list_is_round_robin = Mutant(
     clause="A52-LIST-08",
     broken="an empty list means RoundRobin",
-    xds={"entries_tried": lambda entries: entries or with_turns_at_the_end(entries)},
+    xds={"entries_to_try": lambda entries: entries or with_turns_at_the_end(entries)},
 )
 
 
 no_extension_is_round_robin = Mutant(
     clause="A52-LIST-09",
     broken="a list without any extension means RoundRobin",
-    xds={"wrong_with_cluster": overlooking("typed_extension_config", "is missing")},
+    xds={"cluster_errors": overlooking("typed_extension_config", "is missing")},
 )
 
 
 no_config_is_round_robin = Mutant(
     clause="A52-LIST-09",
     broken="a single entry without a config means RoundRobin",
-    xds={"wrong_with_cluster": overlooking("typed_config", "is missing")},
+    xds={"cluster_errors": overlooking("typed_config", "is missing")},
 )
 
 
 no_config_means_its_name = Mutant(
     clause="A52-LIST-09",
     broken="a single entry without a config selects the policy of its name",
-    xds={"wrong_with_cluster": policy_of_that_name},
+    xds={"cluster_errors": policy_of_that_name},
 )
 
 
 entry_passed_over = Mutant(
     clause="A52-LIST-10",
     broken="an entry without a config is skipped",
-    xds={"lack_is_an_error": lambda _field: False},
+    xds={"missing_field_is_error": lambda _field: False},
     reports="passed over",
 )
 
@@ -399,7 +395,7 @@ name_demanded = Mutant(
     clause="A52-LIST-11",
     broken="an entry must have a name",
     xds={
-        "wrong_with_cluster": refusing(
+        "cluster_errors": refusing(
             lambda message: any(
                 policy.HasField("typed_extension_config") and not policy.typed_extension_config.name
                 for policy in message.load_balancing_policy.policies
@@ -412,7 +408,7 @@ name_demanded = Mutant(
 localities_need_no_list = Mutant(
     clause="A52-LIST-12",
     broken="WrrLocality without a list means RoundRobin",
-    xds={"wrong_with_cluster": overlooking("endpoint_picking_policy", "is missing")},
+    xds={"cluster_errors": overlooking("endpoint_picking_policy", "is missing")},
 )
 
 
@@ -432,7 +428,7 @@ def lacks_a_list(entry: Any) -> bool:
 later_localities_without_a_list_skipped = Mutant(
     clause="A52-LIST-12",
     broken="after an unknown entry, a WrrLocality without a list is skipped",
-    xds={"entries_tried": without_later_ones},
+    xds={"entries_to_try": without_later_ones},
 )
 
 
@@ -445,7 +441,7 @@ def overlooking_fractions(_message: Any, found: Sequence[Finding]) -> Sequence[F
 fractions_parsed = Mutant(
     clause="A52-LIST-13",
     broken="a fraction as the size of a ring is accepted",
-    xds={"wrong_with_cluster": overlooking_fractions},
+    xds={"cluster_errors": overlooking_fractions},
 )
 
 
@@ -461,7 +457,7 @@ def overlooking_maximum(_message: Any, found: Sequence[Finding]) -> Sequence[Fin
 maximum_not_parsed = Mutant(
     clause="A52-LIST-13",
     broken="a maxRingSize that is no number is ignored",
-    xds={"wrong_with_cluster": overlooking_maximum},
+    xds={"cluster_errors": overlooking_maximum},
 )
 
 
@@ -469,7 +465,7 @@ config_in_localities_not_parsed = Mutant(
     clause="A52-LIST-13",
     broken="below WrrLocality the config of ring_hash in a TypedStruct is not validated",
     xds={
-        "wrong_with_cluster": overlooking_in(
+        "cluster_errors": overlooking_in(
             "load_balancing_policy", "childPolicy[0].ring_hash_experimental"
         )
     },
@@ -479,5 +475,5 @@ config_in_localities_not_parsed = Mutant(
 config_not_parsed = Mutant(
     clause="A52-LIST-13",
     broken="the config of ring_hash in a TypedStruct is not validated",
-    xds={"wrong_with_cluster": overlooking("load_balancing_policy", "ring_hash_experimental")},
+    xds={"cluster_errors": overlooking("load_balancing_policy", "ring_hash_experimental")},
 )

@@ -9,13 +9,13 @@ from client_under_test.reference.clusters import aggregates
 from client_under_test.reference.editions.mutants import Mutant, for_good
 from client_under_test.reference.policies.interface import FailPicker, Report
 from client_under_test.reference.values import State, Status
-from client_under_test.reference.xds.policy_list_rules import in_order
+from client_under_test.reference.xds.policy_list_rules import entries_to_try
 from conformance.mutation.mutants.findings import Finding, Weigh, overlooking, overlooking_in
 
 first_list_for_good = Mutant(
     clause="A52-CHANGE-01",
     broken="the first list is used forever",
-    xds={"entries_tried": for_good(in_order)},
+    xds={"entries_to_try": for_good(entries_to_try)},
 )
 
 
@@ -23,7 +23,7 @@ gap_between_policies = Mutant(
     clause="A52-CHANGE-02",
     broken="requests fail from the end of the old policy until the new one has a connection",
     rules={
-        "taken_over": lambda _report: Report(
+        "report_of_new_policy": lambda _report: Report(
             State.TRANSIENT_FAILURE, FailPicker(Status.unavailable("the policy has changed"))
         )
     },
@@ -33,14 +33,14 @@ gap_between_policies = Mutant(
 list_of_the_aggregate = Mutant(
     clause="A52-CHANGE-03",
     broken="the list of the aggregate applies to its leaves, though A75 is declared",
-    rules={"policy_source": aggregates.policy_of_the_aggregate},
+    rules={"policy_of_leaf": aggregates.policy_of_leaf},
 )
 
 
 list_of_the_leaf = Mutant(
     clause="A52-CHANGE-03",
     broken="each leaf has its own list, though A75 is not declared",
-    rules={"policy_source": aggregates.policy_of_the_leaf},
+    rules={"policy_of_leaf": aggregates.policy_of_leaf_a75},
     edition="seed",
 )
 
@@ -74,7 +74,7 @@ config_of_the_aggregate_not_parsed = Mutant(
     clause="A52-CHANGE-05",
     broken="the config of a TypedStruct in the list of an aggregate is not validated",
     xds={
-        "wrong_with_cluster": of_aggregates(
+        "cluster_errors": of_aggregates(
             overlooking("load_balancing_policy", "ring_hash_experimental")
         )
     },
@@ -85,7 +85,7 @@ config_of_the_aggregate_not_parsed = Mutant(
 lists_below_that_of_the_aggregate = Mutant(
     clause="A52-CHANGE-05",
     broken="in an aggregate, lists within WrrLocality are not validated",
-    xds={"wrong_with_cluster": of_aggregates(overlooking_in("endpoint_picking_policy", ""))},
+    xds={"cluster_errors": of_aggregates(overlooking_in("endpoint_picking_policy", ""))},
     edition="seed",
 )
 
@@ -93,6 +93,6 @@ lists_below_that_of_the_aggregate = Mutant(
 one_connection_for_all_policies = Mutant(
     clause="A52-CHANGE-06",
     broken="an address has one connection, whatever policy uses it",
-    rules={"shared_by": lambda subchannel: subchannel.address},
+    rules={"sharing_key": lambda subchannel: subchannel.address},
     reports="to-turns: kept",
 )

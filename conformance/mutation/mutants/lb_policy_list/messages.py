@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from client_under_test.reference.editions.mutants import Mutant
-from client_under_test.reference.policies.rules.ring_config import LARGEST_RING, ring_size_is_valid
+from client_under_test.reference.policies.rules.ring_config import (
+    LARGEST_RING,
+    ring_size_is_accepted,
+)
 from client_under_test.reference.xds.policy_list_rules import (
     PICK_FIRST,
     extension_function_is_accepted,
     prefers_extension,
-    type_of,
+    type_of_policy,
 )
 from client_under_test.reference.xds.rules import ring_sizes
 from conformance.mutation.mutants.findings import overlooking_in, refusing
@@ -65,10 +68,10 @@ class SameTypeSameConfig:
             self._in_use = ()
         return prefers_extension(cluster)
 
-    def entries_tried(self, entries: Sequence[Any]) -> Sequence[Any]:
+    def entries_to_try(self, entries: Sequence[Any]) -> Sequence[Any]:
         """Return the entries in use."""
         types = [
-            [type_of(entry.typed_extension_config) for entry in listed[:1]]
+            [type_of_policy(entry.typed_extension_config) for entry in listed[:1]]
             for listed in (entries, self._in_use)
         ]
         if types[0] != types[1]:
@@ -82,7 +85,7 @@ SAME = SameTypeSameConfig()
 config_of_the_same_type_kept = Mutant(
     clause="A52-RING-01",
     broken="an update that changes only the sizes of RingHash is ignored",
-    xds={"entries_tried": SAME.entries_tried, "prefers_extension": SAME.prefers},
+    xds={"entries_to_try": SAME.entries_to_try, "prefers_extension": SAME.prefers},
 )
 
 
@@ -138,21 +141,21 @@ unset_minimum_is_one = Mutant(
 sizes_cut_to_32_bits = Mutant(
     clause="A52-RING-04",
     broken="sizes are cut to 32 bits before they are compared with the limit",
-    xds={"size_is_accepted": lambda size: ring_size_is_valid(size % 2**32)},
+    xds={"ring_size_is_accepted": lambda size: ring_size_is_accepted(size % 2**32)},
 )
 
 
 sizes_not_limited = Mutant(
     clause="A52-RING-04",
     broken="sizes of any value are accepted",
-    xds={"size_is_accepted": lambda size: size > LARGEST_RING or ring_size_is_valid(size)},
+    xds={"ring_size_is_accepted": lambda size: size > LARGEST_RING or ring_size_is_accepted(size)},
 )
 
 
 sizes_below_localities_not_limited = Mutant(
     clause="A52-RING-04",
     broken="below WrrLocality sizes of any value are accepted",
-    xds={"wrong_with_cluster": overlooking_in("endpoint_picking_policy.", "is not between")},
+    xds={"cluster_errors": overlooking_in("endpoint_picking_policy.", "is not between")},
 )
 
 
@@ -184,7 +187,7 @@ unknown_function_accepted = Mutant(
 functions_below_localities = Mutant(
     clause="A52-RING-06",
     broken="below WrrLocality any hash function is accepted",
-    xds={"wrong_with_cluster": overlooking_in("endpoint_picking_policy.", "is not XX_HASH")},
+    xds={"cluster_errors": overlooking_in("endpoint_picking_policy.", "is not XX_HASH")},
 )
 
 
@@ -199,7 +202,7 @@ unset_function_accepted = Mutant(
 minimum_above_maximum_accepted = Mutant(
     clause="A52-RING-08",
     broken="a minimum above the maximum is accepted",
-    xds={"sizes_fit": lambda _minimum, _maximum: True},
+    xds={"ring_sizes_fit": lambda _minimum, _maximum: True},
     reports="accepted",
 )
 
@@ -252,20 +255,20 @@ WEIGHTED = f"{EXTENSIONS}.client_side_weighted_round_robin.v3.ClientSideWeighted
 
 def turns_for(type_url: str, extension: Any) -> str:
     """Treat one type as RoundRobin."""
-    return ROUND_ROBIN if type_of(extension) == type_url else type_of(extension)
+    return ROUND_ROBIN if type_of_policy(extension) == type_url else type_of_policy(extension)
 
 
 pick_first_passed_over = Mutant(
     clause="A52-LIST-14",
     broken="PickFirst is skipped, though A62 is declared",
-    xds={"supports": lambda type_url: type_url != PICK_FIRST},
+    xds={"supports_policy": lambda type_url: type_url != PICK_FIRST},
 )
 
 
 pick_first_taken = Mutant(
     clause="A52-LIST-14",
     broken="PickFirst is supported, though A62 is not declared",
-    xds={"supports": lambda _type_url: True},
+    xds={"supports_policy": lambda _type_url: True},
     edition="seed",
 )
 
@@ -296,7 +299,7 @@ random_subsetting_refused = Mutant(
     clause="A52-LIST-17",
     broken="a list with RandomSubsetting is rejected",
     xds={
-        "wrong_with_cluster": refusing(
+        "cluster_errors": refusing(
             lambda message: any(
                 RANDOM_SUBSETTING in entry.typed_extension_config.typed_config.type_url
                 for entry in message.load_balancing_policy.policies

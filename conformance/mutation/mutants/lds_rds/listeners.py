@@ -6,11 +6,11 @@ from typing import Any
 from envoy.config.route.v3 import route_pb2
 
 from client_under_test.reference.editions.mutants import Mutant
-from client_under_test.reference.resolving.listener_rules import Source, known_or_failed
+from client_under_test.reference.resolving.listener_rules import Source, resource_or_status
 from client_under_test.reference.values import Status
 from client_under_test.reference.xds.ads import Absent, Outcome
 from client_under_test.reference.xds.resources.values import Resource
-from client_under_test.reference.xds.rules import the_very_name
+from client_under_test.reference.xds.rules import requested_name
 
 LISTENER, ROUTES = "Listener", "RouteConfiguration"
 
@@ -60,7 +60,7 @@ first_name_for_good = Mutant(
 never_left = Mutant(
     clause="A27-LDS-04",
     broken="the client never unsubscribes from a RouteConfiguration",
-    rules={"leaves_routes": lambda _name: False},
+    rules={"unsubscribes_from_routes": lambda _name: False},
 )
 
 
@@ -81,7 +81,7 @@ def last_route_asked_for() -> Callable[[str, Sequence[str]], Sequence[str]]:
 last_one_stays = Mutant(
     clause="A27-LDS-04",
     broken="the client does not unsubscribe from its only RouteConfiguration",
-    xds={"names_asked_for": last_route_asked_for()},
+    xds={"names_to_request": last_route_asked_for()},
 )
 
 
@@ -90,10 +90,10 @@ def taken(kind: str, change: Callable[[str], str]) -> dict[str, object]:
 
     def taken_for(noun: str, name: str, wanted: Sequence[str]) -> str | None:
         if noun != kind:
-            return the_very_name(noun, name, wanted)
+            return requested_name(noun, name, wanted)
         return next((own for own in wanted if change(own) == change(name)), None)
 
-    return {"taken_for": taken_for}
+    return {"requested_name": taken_for}
 
 
 CHANGES: dict[str, Callable[[str], str]] = {
@@ -149,14 +149,14 @@ routes_by_their_beginning = Mutant(
 listener_stays = Mutant(
     clause="A27-LDS-06",
     broken="a Listener that a response leaves out stays in use",
-    xds={"left_out_is_deleted": lambda noun: noun == "Cluster"},
+    xds={"omission_deletes": lambda noun: noun == "Cluster"},
 )
 
 
 listener_is_dropped = Mutant(
     clause="A27-LDS-06",
     broken="a deleted Listener is dropped, although A88 keeps it",
-    xds={"deletion_counts": lambda _features: True},
+    xds={"deletion_removes": lambda _features: True},
     edition="data-errors",
 )
 
@@ -168,9 +168,9 @@ def once(kind: str, counts: Callable[[Absent], bool]) -> dict[str, object]:
     def known(noun: str, outcome: Outcome | None) -> Resource | Status | None:
         if noun == kind and isinstance(outcome, Absent) and counts(outcome):
             lost.append(outcome)
-        return known_or_failed(noun, lost[0] if noun == kind and lost else outcome)
+        return resource_or_status(noun, lost[0] if noun == kind and lost else outcome)
 
-    return {"known_or_failed": known}
+    return {"resource_or_status": known}
 
 
 def waits(kind: str, counts: Callable[[Absent], bool]) -> dict[str, object]:
@@ -178,9 +178,9 @@ def waits(kind: str, counts: Callable[[Absent], bool]) -> dict[str, object]:
 
     def known(noun: str, outcome: Outcome | None) -> Resource | Status | None:
         is_meant = noun == kind and isinstance(outcome, Absent) and counts(outcome)
-        return known_or_failed(noun, None if is_meant else outcome)
+        return resource_or_status(noun, None if is_meant else outcome)
 
-    return {"known_or_failed": known}
+    return {"resource_or_status": known}
 
 
 def is_gone(absent: Absent) -> bool:
@@ -210,7 +210,7 @@ bad_listener_waited_for = Mutant(
 bad_listener_drops_the_good = Mutant(
     clause="A27-LDS-09",
     broken="a Listener is dropped when an update of it is rejected",
-    xds={"refusal_counts": lambda noun, _features: noun == LISTENER},
+    xds={"rejection_removes": lambda noun, _features: noun == LISTENER},
 )
 
 
@@ -245,7 +245,7 @@ bad_routes_for_good = Mutant(
 bad_routes_drop_the_good = Mutant(
     clause="A27-RDS-04",
     broken="a RouteConfiguration is dropped when an update of it is rejected",
-    xds={"refusal_counts": lambda noun, _features: noun == ROUTES},
+    xds={"rejection_removes": lambda noun, _features: noun == ROUTES},
 )
 
 
@@ -263,7 +263,7 @@ def valid_routes(message: Any) -> Any:
 rest_of_bad_routes = Mutant(
     clause="A27-RDS-04",
     broken="the valid routes of a rejected RouteConfiguration are used",
-    xds={"used_of_rejected": valid_routes},
+    xds={"usable_part_of_rejected": valid_routes},
 )
 
 

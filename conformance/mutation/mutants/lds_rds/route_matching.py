@@ -123,7 +123,7 @@ regex_between_anchors = Mutant(
 unset_is_false = Mutant(
     clause="A28-MATCH-05",
     broken="case_sensitive counts as false if it is unset",
-    xds={"case_counts": lambda case: case is not None and case.value},
+    xds={"path_is_case_sensitive": lambda case: case is not None and case.value},
     issue="https://github.com/grpc/grpc-java/blob/v1.85.1/xds/src/main/java/io/grpc/xds/XdsRouteConfigureResource.java",
 )
 
@@ -155,7 +155,7 @@ def path_and_any(route: Iterable[bool]) -> bool:
 one_header_is_enough = Mutant(
     clause="A28-MATCH-06",
     broken="of several headers one is enough",
-    rules={"is_taken": path_and_any},
+    rules={"route_matches": path_and_any},
 )
 
 
@@ -167,14 +167,14 @@ def path_and_first(route: Iterable[bool]) -> bool:
 first_header_alone = Mutant(
     clause="A28-MATCH-06",
     broken="only the first header counts",
-    rules={"is_taken": path_and_first},
+    rules={"route_matches": path_and_first},
 )
 
 
 headers_alone = Mutant(
     clause="A28-MATCH-06",
     broken="a route with headers takes requests of any path",
-    rules={"is_taken": lambda route: all([*route][1:]) if len([*route]) > 1 else all(route)},
+    rules={"route_matches": lambda route: all([*route][1:]) if len([*route]) > 1 else all(route)},
 )
 
 
@@ -257,7 +257,7 @@ unmatched_is_unimplemented = Mutant(
 no_path_is_any_path = Mutant(
     clause="A28-MATCH-11",
     broken="a match without a path_specifier matches every path",
-    xds={"path_may_lack": True},
+    xds={"path_may_be_missing": True},
 )
 
 

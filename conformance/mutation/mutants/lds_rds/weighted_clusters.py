@@ -78,14 +78,14 @@ first_weights_for_good = Mutant(
 unset_specifier_rejected = Mutant(
     clause="A28-ACTION-01",
     broken="a route without a cluster_specifier is invalid",
-    xds={"action_is_ignored": lambda specifier: specifier is not None},
+    xds={"ignores_route_action": lambda specifier: specifier is not None},
 )
 
 
 cluster_header_rejected = Mutant(
     clause="A28-ACTION-01",
     broken="a route with cluster_header is invalid",
-    xds={"action_is_ignored": lambda specifier: specifier is None},
+    xds={"ignores_route_action": lambda specifier: specifier is None},
 )
 
 

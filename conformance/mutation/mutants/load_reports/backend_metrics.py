@@ -6,16 +6,16 @@ from msgspec.structs import replace
 
 from client_under_test.reference.editions.mutants import Mutant, for_good
 from client_under_test.reference.policies.interface import Account
-from client_under_test.reference.policies.rules.admission import LoadKey, counted_for
+from client_under_test.reference.policies.rules.admission import LoadKey, load_key
 from client_under_test.reference.policies.rules.backend_metrics import (
     Metric,
     MetricSum,
     MetricSums,
-    added,
-    all_named,
-    none_told,
-    the_newest,
-    those_listed,
+    add_metrics,
+    metrics_by_list_a85,
+    metrics_listed,
+    reported_metrics,
+    reported_metrics_a64,
 )
 from client_under_test.reference.values import BackendMetrics
 
@@ -24,28 +24,28 @@ def newest_of_each(sums: MetricSums, told: Mapping[Metric, float]) -> MetricSums
     """Keep the newest value of each metric instead of the sum."""
     return {
         metric: MetricSum(each.requests, told.get(metric, each.value))
-        for metric, each in added(sums, told).items()
+        for metric, each in add_metrics(sums, told).items()
     }
 
 
 nothing_told = Mutant(
     clause="A64-METRIC-01",
     broken="reports have no backend metrics",
-    rules={"metrics_by_list": none_told},
+    rules={"metrics_by_list": reported_metrics},
 )
 
 
 bare_names_told = Mutant(
     clause="A64-METRIC-01",
     broken="named metrics are reported by their bare names, as before A85",
-    rules={"metrics_by_list": all_named},
+    rules={"metrics_by_list": reported_metrics_a64},
 )
 
 
 names_behind_a_prefix = Mutant(
     clause="A64-METRIC-01",
     broken="named metrics are reported with a prefix, as since A85",
-    rules={"told_metrics": those_listed},
+    rules={"reported_metrics": metrics_by_list_a85},
     edition="2023",
 )
 
@@ -60,7 +60,7 @@ newest_value_told = Mutant(
 two_names_at_most = Mutant(
     clause="A64-METRIC-01",
     broken="only the first two metrics of a response are reported",
-    rules={"add_metrics": lambda sums, told: added(sums, dict([*told.items()][:2]))},
+    rules={"add_metrics": lambda sums, told: add_metrics(sums, dict([*told.items()][:2]))},
 )
 
 
@@ -72,7 +72,7 @@ class OfAllLocalities:
 
     def add(self, _sums: MetricSums, told: Mapping[Metric, float]) -> MetricSums:
         """Return the sums of all localities after one more response."""
-        self._sums = added(self._sums, told)
+        self._sums = add_metrics(self._sums, told)
         return self._sums
 
 
@@ -88,7 +88,7 @@ processors_told = Mutant(
     broken="cpu_utilization is reported as a named metric, whatever the Cluster lists",
     rules={
         "metrics_by_list": lambda metrics, listed: {
-            **those_listed(metrics, listed),
+            **metrics_by_list_a85(metrics, listed),
             **({Metric("cpu_utilization"): cpu} if (cpu := metrics.cpu_utilization) else {}),
         }
     },
@@ -98,7 +98,7 @@ processors_told = Mutant(
 told_again = Mutant(
     clause="A64-METRIC-03",
     broken="each report has the metrics since the start",
-    rules={"metrics_once_reported": lambda sums: sums},
+    rules={"metrics_after_report": lambda sums: sums},
 )
 
 
@@ -122,14 +122,14 @@ def as_named_ones(metrics: BackendMetrics, listed: Sequence[str]) -> Mapping[Met
     """Report metrics that have a field as named metrics."""
     return {
         replace(metric, is_field=False): value
-        for metric, value in those_listed(metrics, listed).items()
+        for metric, value in metrics_by_list_a85(metrics, listed).items()
     }
 
 
 all_names_told = Mutant(
     clause="A85-LIST-01",
     broken="all named metrics are reported if one is listed",
-    rules={"metrics_by_list": lambda metrics, _: those_listed(metrics, (ALL_NAMED,))},
+    rules={"metrics_by_list": lambda metrics, _: metrics_by_list_a85(metrics, (ALL_NAMED,))},
 )
 
 
@@ -144,7 +144,7 @@ application_left_out = Mutant(
     clause="A85-LIST-02",
     broken="application_utilization is not reported",
     rules={
-        "metrics_by_list": lambda metrics, listed: those_listed(
+        "metrics_by_list": lambda metrics, listed: metrics_by_list_a85(
             replace(metrics, application_utilization=0.0), listed
         )
     },
@@ -155,7 +155,7 @@ bare_names_known = Mutant(
     clause="A85-LIST-03",
     broken="an entry without a dot selects all named metrics",
     rules={
-        "metrics_by_list": lambda metrics, listed: those_listed(
+        "metrics_by_list": lambda metrics, listed: metrics_by_list_a85(
             metrics, (*listed, ALL_NAMED) if "named_metrics" in listed else listed
         )
     },
@@ -167,7 +167,9 @@ all_without_a_list = Mutant(
     broken="all named metrics are reported if the Cluster lists nothing, as before A85",
     rules={
         "metrics_by_list": lambda metrics, listed: (
-            those_listed(metrics, listed) if listed else all_named(metrics, listed)
+            metrics_by_list_a85(metrics, listed)
+            if listed
+            else reported_metrics_a64(metrics, listed)
         )
     },
 )
@@ -176,13 +178,13 @@ all_without_a_list = Mutant(
 def as_when_its_locality_came() -> Callable[[Account], Sequence[str]]:
     """Return a rule that keeps the list with which each locality came."""
     known: dict[LoadKey | None, Sequence[str]] = {}
-    return lambda account: known.setdefault(counted_for(account), the_newest(account))
+    return lambda account: known.setdefault(load_key(account), metrics_listed(account))
 
 
 list_read_once = Mutant(
     clause="A85-LIST-05",
     broken="the first list of the Cluster is used forever",
-    rules={"metrics_listed": for_good(the_newest)},
+    rules={"metrics_listed": for_good(metrics_listed)},
 )
 
 

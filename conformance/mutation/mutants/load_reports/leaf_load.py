@@ -12,9 +12,9 @@ from client_under_test.reference.policies.interface import Account
 from client_under_test.reference.policies.rules.admission import (
     Counts,
     LoadKey,
-    counted_for,
-    when_ended,
-    when_sent,
+    count_ended,
+    count_sent,
+    load_key,
 )
 from conformance.mutation.mutants.load_reports.load_report import first_cluster_with_it
 
@@ -45,7 +45,7 @@ def for_the_first_way() -> Any:
 
     def broken(account: Account) -> LoadKey | None:
         way = first.setdefault(account.cluster, account.policy)
-        return counted_for(account) if way == account.policy else None
+        return load_key(account) if way == account.policy else None
 
     return broken
 
@@ -55,7 +55,7 @@ def for_the_first_leaf() -> Any:
     first: list[LoadKey] = []
 
     def broken(account: Account) -> LoadKey | None:
-        key = counted_for(account)
+        key = load_key(account)
         if key is not None and not first:
             first.append(key)
         return first[0] if key is not None else None
@@ -68,17 +68,17 @@ def ends_at_the_leaf_in_use() -> Mapping[str, Any]:
     keys: dict[str, LoadKey | None] = {}
 
     def noted(account: Account) -> LoadKey | None:
-        keys["counted"] = counted_for(account)
+        keys["counted"] = load_key(account)
         return keys["counted"]
 
     def sent(counts: Counts) -> Counts:
         keys["newest"] = keys["counted"]
-        return when_sent(counts)
+        return count_sent(counts)
 
     def ended(counts: Counts, ok: bool) -> Counts:  # noqa: FBT001 - as of the rule
-        return when_ended(counts, ok) if keys["counted"] == keys.get("newest") else counts
+        return count_ended(counts, ok) if keys["counted"] == keys.get("newest") else counts
 
-    return {"counted_for": noted, "when_sent": sent, "when_ended": ended}
+    return {"load_key": noted, "count_sent": sent, "count_ended": ended}
 
 
 root_told = Mutant(
@@ -98,7 +98,7 @@ nested_aggregate_told = Mutant(
 failover_not_told = Mutant(
     clause="A37-LOAD-02",
     broken="after a failover requests count for the leaf used before",
-    rules={"counted_for": for_the_first_leaf()},
+    rules={"load_key": for_the_first_leaf()},
 )
 
 
@@ -112,7 +112,7 @@ end_after_failover_not_told = Mutant(
 localities_by_name = Mutant(
     clause="A37-LOAD-03",
     broken="requests count for the cluster that was the first to use their locality",
-    rules={"counted_for": first_cluster_with_it()},
+    rules={"load_key": first_cluster_with_it()},
 )
 
 
@@ -135,19 +135,19 @@ aggregate_asked = Mutant(
 category_not_told_below = Mutant(
     clause="A37-LOAD-06",
     broken="drops of leaves are reported without their category",
-    rules={"told_category": lambda _: None},
+    rules={"reported_category": lambda _: None},
 )
 
 
 limit_not_told_below = Mutant(
     clause="A37-LOAD-07",
     broken="requests beyond the limit of a leaf are in no load report",
-    rules={"drop_is_told": lambda category: category is not None},
+    rules={"reports_drop": lambda category: category is not None},
 )
 
 
 first_way_alone = Mutant(
     clause="A37-LOAD-08",
     broken="requests to a cluster count only if they came by the root that was used first",
-    rules={"counted_for": for_the_first_way()},
+    rules={"load_key": for_the_first_way()},
 )

@@ -3,19 +3,19 @@
 from collections.abc import Callable
 
 from client_under_test.reference.editions.mutants import Mutant
-from client_under_test.reference.xds.load_rules import somebody_reports
+from client_under_test.reference.xds.load_rules import keeps_load_stream
 
 last_interval_alone = Mutant(
     clause="A27-LRS-25",
     broken="load_report_interval is one interval, however long the load was collected",
-    xds={"told_time": lambda since, asked, _: min(since, asked)},
+    xds={"reported_interval": lambda since, asked, _: min(since, asked)},
 )
 
 
 always_as_after_the_first = Mutant(
     clause="A27-LRS-26",
     broken="a load stream is retried each second, however many have failed",
-    xds={"failures_that_count": lambda _: 1},
+    xds={"load_backoff_failures": lambda _: 1},
     reports="none of the known",
 )
 
@@ -23,7 +23,7 @@ always_as_after_the_first = Mutant(
 answers_do_not_count = Mutant(
     clause="A27-LRS-27",
     broken="a load stream that got a response does not reset the backoff",
-    xds={"answer_ends_backoff": False},
+    xds={"load_response_ends_backoff": False},
     reports="longer",
 )
 
@@ -31,7 +31,7 @@ answers_do_not_count = Mutant(
 nothing_is_not_told = Mutant(
     clause="A27-LRS-28",
     broken="no report is sent without load",
-    xds={"nothing_is_told": False},
+    xds={"reports_no_load": False},
     reports="none, or one",
 )
 
@@ -41,7 +41,7 @@ def once_for_good() -> Callable[[int], bool]:
     known: list[bool] = []
 
     def is_reported(reporters: int) -> bool:
-        known.extend([True] * somebody_reports(reporters))
+        known.extend([True] * keeps_load_stream(reporters))
         return bool(known)
 
     return is_reported
@@ -50,6 +50,6 @@ def once_for_good() -> Callable[[int], bool]:
 stream_for_good = Mutant(
     clause="A27-LRS-29",
     broken="the load stream stays after the last reported cluster is gone",
-    xds={"load_is_reported": once_for_good()},
+    xds={"keeps_load_stream": once_for_good()},
     reports="stays",
 )

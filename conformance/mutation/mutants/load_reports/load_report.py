@@ -14,11 +14,11 @@ from client_under_test.reference.policies.rules.admission import (
     Counts,
     DropCategory,
     LoadKey,
-    counted_for,
-    falls_to,
-    told_category,
-    when_ended,
-    when_sent,
+    count_ended,
+    count_sent,
+    drop_category,
+    load_key,
+    reported_category,
 )
 from client_under_test.reference.values import Locality
 
@@ -29,7 +29,7 @@ def counting_for(change: Callable[[LoadKey], LoadKey | None]) -> Key:
     """Change the key under which a reported request counts."""
 
     def broken(account: Account) -> LoadKey | None:
-        key = counted_for(account)
+        key = load_key(account)
         return None if key is None else change(key)
 
     return broken
@@ -81,12 +81,12 @@ def dns_roots_alone(aggregate: Any, leaf: Any, found: Any, child: Any) -> Cluste
 
 def issued_again(counts: Counts, ok: bool) -> Counts:  # noqa: FBT001 - as of the rule
     """Count a request as issued once more when it ends."""
-    return when_ended(replace(counts, issued=counts.issued + 1), ok)
+    return count_ended(replace(counts, issued=counts.issued + 1), ok)
 
 
 def stays_in_progress(counts: Counts, ok: bool) -> Counts:  # noqa: FBT001 - as of the rule
     """Keep failed requests in progress."""
-    return when_ended(counts, ok) if ok else replace(counts, errors=counts.errors + 1)
+    return count_ended(counts, ok) if ok else replace(counts, errors=counts.errors + 1)
 
 
 # By locality.
@@ -94,14 +94,14 @@ def stays_in_progress(counts: Counts, ok: bool) -> Counts:  # noqa: FBT001 - as 
 locality_not_told = Mutant(
     clause="A42-LOAD-01",
     broken="requests of all localities count for one without a name",
-    rules={"counted_for": counting_for(lambda key: replace(key, locality=Locality()))},
+    rules={"load_key": counting_for(lambda key: replace(key, locality=Locality()))},
 )
 
 
 first_locality_for_all = Mutant(
     clause="A42-LOAD-01",
     broken="requests count for the locality in which the cluster was first used",
-    rules={"counted_for": first_of_the_cluster()},
+    rules={"load_key": first_of_the_cluster()},
 )
 
 
@@ -109,7 +109,7 @@ localities_told_apart_by_region = Mutant(
     clause="A42-LOAD-02",
     broken="only the region of a locality is reported",
     rules={
-        "counted_for": counting_for(
+        "load_key": counting_for(
             lambda key: replace(key, locality=Locality(region=key.locality.region))
         )
     },
@@ -119,14 +119,14 @@ localities_told_apart_by_region = Mutant(
 sub_zones_left_out = Mutant(
     clause="A42-LOAD-02",
     broken="requests in localities with a sub-zone do not count",
-    rules={"counted_for": counting_for(lambda key: None if key.locality.sub_zone else key)},
+    rules={"load_key": counting_for(lambda key: None if key.locality.sub_zone else key)},
 )
 
 
 no_locality_not_reported = Mutant(
     clause="A42-LOAD-03",
     broken="requests to endpoints without a locality do not count",
-    rules={"counted_for": counting_for(lambda key: key if key.locality.region else None)},
+    rules={"load_key": counting_for(lambda key: key if key.locality.region else None)},
 )
 
 
@@ -134,7 +134,7 @@ no_locality_named = Mutant(
     clause="A42-LOAD-03",
     broken="endpoints without a locality count for one with the name of their cluster",
     rules={
-        "counted_for": counting_for(
+        "load_key": counting_for(
             lambda key: (
                 key if key.locality.region else replace(key, locality=Locality(region=key.cluster))
             )
@@ -146,7 +146,7 @@ no_locality_named = Mutant(
 no_locality_for_two_clusters = Mutant(
     clause="A42-LOAD-03",
     broken="requests without a locality count for the first cluster that had one",
-    rules={"counted_for": first_cluster_without_it()},
+    rules={"load_key": first_cluster_without_it()},
 )
 
 
@@ -162,21 +162,21 @@ no_locality_below_an_aggregate = Mutant(
 counted_at_each_pick = Mutant(
     clause="A42-LOAD-04",
     broken="a request counts once for each pick",
-    rules={"while_waiting": lambda counts: replace(counts, issued=counts.issued + 1)},
+    rules={"count_queued": lambda counts: replace(counts, issued=counts.issued + 1)},
 )
 
 
 counted_when_sent_and_when_ended = Mutant(
     clause="A42-LOAD-04",
     broken="a request counts as issued when it is sent and again when it ends",
-    rules={"when_ended": issued_again},
+    rules={"count_ended": issued_again},
 )
 
 
 reported_again_and_again = Mutant(
     clause="A42-LOAD-04",
     broken="each report has all requests since the start",
-    rules={"once_reported": lambda counts: counts},
+    rules={"load_after_report": lambda counts: counts},
 )
 
 
@@ -185,14 +185,14 @@ reported_again_and_again = Mutant(
 failover_not_counted = Mutant(
     clause="A42-LOAD-05",
     broken="requests count for the locality in which the cluster was first used",
-    rules={"counted_for": first_of_the_cluster()},
+    rules={"load_key": first_of_the_cluster()},
 )
 
 
 return_not_counted = Mutant(
     clause="A42-LOAD-05",
     broken="requests keep counting for the lower priority after a higher one is back",
-    rules={"counted_for": newest_of_all()},
+    rules={"load_key": newest_of_all()},
 )
 
 
@@ -201,7 +201,7 @@ return_not_counted = Mutant(
 errors_succeed = Mutant(
     clause="A42-LOAD-06",
     broken="requests that fail count as successes",
-    rules={"when_ended": lambda counts, _: when_ended(counts, ok=True)},
+    rules={"count_ended": lambda counts, _: count_ended(counts, ok=True)},
 )
 
 
@@ -209,8 +209,8 @@ progress_not_told = Mutant(
     clause="A42-LOAD-06",
     broken="requests in progress are not reported",
     rules={
-        "when_sent": lambda counts: replace(when_sent(counts), in_progress=0),
-        "when_ended": lambda counts, ok: replace(when_ended(counts, ok), in_progress=0),
+        "count_sent": lambda counts: replace(count_sent(counts), in_progress=0),
+        "count_ended": lambda counts, ok: replace(count_ended(counts, ok), in_progress=0),
     },
 )
 
@@ -218,7 +218,7 @@ progress_not_told = Mutant(
 progress_without_end = Mutant(
     clause="A42-LOAD-06",
     broken="requests that have failed stay in progress",
-    rules={"when_ended": stays_in_progress},
+    rules={"count_ended": stays_in_progress},
 )
 
 
@@ -227,21 +227,21 @@ progress_without_end = Mutant(
 service_name_not_told = Mutant(
     clause="A42-LOAD-07",
     broken="load is reported without a service name",
-    rules={"counted_for": counting_for(lambda key: replace(key, service_name=""))},
+    rules={"load_key": counting_for(lambda key: replace(key, service_name=""))},
 )
 
 
 service_name_for_both = Mutant(
     clause="A42-LOAD-07",
     broken="load is reported under the service name instead of the cluster name as well",
-    rules={"counted_for": counting_for(lambda key: replace(key, cluster=key.service_name))},
+    rules={"load_key": counting_for(lambda key: replace(key, cluster=key.service_name))},
 )
 
 
 clusters_not_told_apart = Mutant(
     clause="A42-LOAD-07",
     broken="requests count for the cluster that was the first to use their locality",
-    rules={"counted_for": first_cluster_with_it()},
+    rules={"load_key": first_cluster_with_it()},
 )
 
 
@@ -249,9 +249,7 @@ lrs_server_not_asked_for = Mutant(
     clause="A42-LOAD-08",
     broken="load of every cluster is reported",
     rules={
-        "counted_for": lambda account: LoadKey(
-            account.cluster, account.service_name, account.locality
-        )
+        "load_key": lambda account: LoadKey(account.cluster, account.service_name, account.locality)
     },
 )
 
@@ -262,7 +260,7 @@ drops_count_for_a_locality = Mutant(
     clause="A42-LOAD-11",
     broken="dropped requests also count as failed requests of a locality without a name",
     rules={
-        "when_dropped": lambda counts: replace(
+        "count_dropped": lambda counts: replace(
             counts, issued=counts.issued + 1, errors=counts.errors + 1
         )
     },
@@ -272,33 +270,33 @@ drops_count_for_a_locality = Mutant(
 category_not_told = Mutant(
     clause="A42-LOAD-11",
     broken="drops are reported without their category",
-    rules={"told_category": lambda _: None},
+    rules={"reported_category": lambda _: None},
 )
 
 
 def one_locality(name: str) -> Callable[[Account], LoadKey | None]:
     """Count all requests of a cluster for one locality."""
-    return lambda account: counted_for(replace(account, locality=Locality(name)))
+    return lambda account: load_key(replace(account, locality=Locality(name)))
 
 
 first_locality_counts = Mutant(
     clause="A62-LOAD-01",
     broken="requests of pick_first count for its first locality",
-    rules={"counted_for": one_locality("one")},
+    rules={"load_key": one_locality("one")},
 )
 
 
 last_locality_counts = Mutant(
     clause="A62-LOAD-01",
     broken="requests of pick_first count for its last locality",
-    rules={"counted_for": one_locality("three")},
+    rules={"load_key": one_locality("three")},
 )
 
 
 first_category_for_all = Mutant(
     clause="A42-LOAD-12",
     broken="all drops are reported under the first category that dropped a request",
-    rules={"told_category": for_good(told_category)},
+    rules={"reported_category": for_good(reported_category)},
 )
 
 
@@ -308,9 +306,9 @@ def under_the_first_listed() -> dict[str, object]:
 
     def drawn(drops: Sequence[DropCategory], rng: random.Random) -> str | None:
         names.update({drop.category: drops[0].category for drop in drops})
-        return falls_to(drops, rng)
+        return drop_category(drops, rng)
 
-    return {"falls_to": drawn, "told_category": lambda name: names.get(name, name)}
+    return {"drop_category": drawn, "reported_category": lambda name: names.get(name, name)}
 
 
 first_listed_category_for_all = Mutant(

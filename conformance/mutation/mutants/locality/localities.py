@@ -19,7 +19,7 @@ from client_under_test.reference.policies.rules.failover import (
     Choice,
     Make,
     Use,
-    choose_by_a56,
+    choose_priority_a56,
 )
 from client_under_test.reference.values import State
 from client_under_test.reference.xds.rules import endpoint_is_used
@@ -116,7 +116,7 @@ def lowest(children: Sequence[ChildView | None]) -> Choice:
 
 def one_of_two(children: Sequence[ChildView | None]) -> Choice:
     """Choose among the first two priorities."""
-    return choose_by_a56(children[:2])
+    return choose_priority_a56(children[:2])
 
 
 def failed_for_good(beginning: int = 0) -> Callable[[Sequence[ChildView | None]], Choice]:
@@ -129,7 +129,7 @@ def failed_for_good(beginning: int = 0) -> Callable[[Sequence[ChildView | None]]
             for index, child in enumerate(children)
             if child and child.state is State.TRANSIENT_FAILURE and index >= beginning
         )
-        return choose_by_a56(
+        return choose_priority_a56(
             [
                 ChildView(State.TRANSIENT_FAILURE, timer_runs=False)
                 if child and index in failed
@@ -220,7 +220,7 @@ lowest_priority = Mutant(
 empty_one_waited_for = Mutant(
     clause="A27-PRIO-02",
     broken="a priority without endpoints counts as CONNECTING",
-    rules={"timer_ends": lambda state: state in {State.READY, State.IDLE}},
+    rules={"stops_failover_timer": lambda state: state in {State.READY, State.IDLE}},
 )
 
 
@@ -234,14 +234,20 @@ empty_second_waited_for = Mutant(
 spoilt_by_an_empty_locality = Mutant(
     clause="A27-PRIO-03",
     broken="a priority with an empty locality counts as empty",
-    rules={"tree": of_leaves(emptied_if(lambda there: not all(each.endpoints for each in there)))},
+    rules={
+        "policy_tree": of_leaves(
+            emptied_if(lambda there: not all(each.endpoints for each in there))
+        )
+    },
 )
 
 
 spoilt_by_an_empty_last_locality = Mutant(
     clause="A27-PRIO-03",
     broken="a priority whose last locality is empty counts as empty",
-    rules={"tree": of_leaves(emptied_if(lambda there: bool(there) and not there[-1].endpoints))},
+    rules={
+        "policy_tree": of_leaves(emptied_if(lambda there: bool(there) and not there[-1].endpoints))
+    },
 )
 
 
@@ -255,14 +261,14 @@ two_priorities_at_most = Mutant(
 three_priorities_at_most = Mutant(
     clause="A27-PRIO-04",
     broken="priorities after the third are never used",
-    rules={"choose_priority": lambda children: choose_by_a56(children[:3])},
+    rules={"choose_priority": lambda children: choose_priority_a56(children[:3])},
 )
 
 
 no_update_after_failure = Mutant(
     clause="A27-PRIO-05",
     broken="a priority keeps its first endpoints",
-    rules={"takes_updates": lambda _: False},
+    rules={"priority_takes_updates": lambda _: False},
 )
 
 
@@ -276,42 +282,42 @@ spoilt_by_an_ill_endpoint = Mutant(
 spoilt_locality = Mutant(
     clause="A27-PRIO-06",
     broken="if one endpoint is unhealthy, its locality is not used",
-    xds={"used_in_locality": lambda good: [all(good)] * len(good)},
+    xds={"usable_in_locality": lambda good: [all(good)] * len(good)},
 )
 
 
 too_few_are_good = Mutant(
     clause="A27-PRIO-06",
     broken="if less than half of a locality's endpoints are healthy, none of them is used",
-    xds={"used_in_locality": lambda good: [each and 2 * sum(good) >= len(good) for each in good]},
+    xds={"usable_in_locality": lambda good: [each and 2 * sum(good) >= len(good) for each in good]},
 )
 
 
 empty_for_good = Mutant(
     clause="A27-PRIO-07",
     broken="a priority that is not in use ignores updates, so it stays empty",
-    rules={"takes_updates": lambda is_in_use: is_in_use},
+    rules={"priority_takes_updates": lambda is_in_use: is_in_use},
 )
 
 
 kept_in_use = Mutant(
     clause="A27-PRIO-08",
     broken="priorities that leave the list stay in use",
-    rules={"tree": of_leaves(never_fewer())},
+    rules={"policy_tree": of_leaves(never_fewer())},
 )
 
 
 kept_in_use_above_two = Mutant(
     clause="A27-PRIO-08",
     broken="priorities that leave the list stay in use if two or more remain",
-    rules={"tree": of_leaves(never_fewer_unless_one())},
+    rules={"policy_tree": of_leaves(never_fewer_unless_one())},
 )
 
 
 failed_one_stays_alone = Mutant(
     clause="A27-PRIO-09",
     broken="a failed priority ignores a locality that joins it",
-    rules={"takes_updates": lambda is_in_use: is_in_use},
+    rules={"priority_takes_updates": lambda is_in_use: is_in_use},
 )
 
 
@@ -339,7 +345,7 @@ failed_one_beside_it_counts = Mutant(
 name_of_the_last_locality = Mutant(
     clause="A27-PRIO-11",
     broken="a priority continues to use the endpoints of its old locality",
-    rules={"goes_on": lambda before, now: bool(now) and max(now) in before},
+    rules={"keeps_priority_name": lambda before, now: bool(now) and max(now) in before},
     reports="kept",
 )
 
@@ -347,7 +353,7 @@ name_of_the_last_locality = Mutant(
 last_priority_of_a_locality = Mutant(
     clause="A27-PRIO-12",
     broken="a locality that is listed in two priorities has endpoints in the last of them only",
-    rules={"tree": of_leaves(last_listing_of_each_locality)},
+    rules={"policy_tree": of_leaves(last_listing_of_each_locality)},
 )
 
 
@@ -369,7 +375,7 @@ def last_listing_in_updates() -> Callable[[Leaves], Leaves]:
 last_priority_of_a_locality_in_updates = Mutant(
     clause="A27-PRIO-12",
     broken="in an update, a locality has endpoints in the last of its priorities only",
-    rules={"tree": of_leaves(last_listing_in_updates())},
+    rules={"policy_tree": of_leaves(last_listing_in_updates())},
 )
 
 
@@ -397,5 +403,5 @@ good_is_not_used = Mutant(
 first_speaks_for_its_locality = Mutant(
     clause="A27-HEALTH-01",
     broken="the health of a locality's first endpoint applies to all of them",
-    xds={"used_in_locality": lambda good: good[:1] * len(good)},
+    xds={"usable_in_locality": lambda good: good[:1] * len(good)},
 )

@@ -1,7 +1,7 @@
 """Mutants of the clauses in weighted_target.toml."""
 
 from client_under_test.reference.editions.mutants import Mutant
-from client_under_test.reference.policies.rules.localities import all_together
+from client_under_test.reference.policies.rules.localities import state_of_targets
 from client_under_test.reference.values import State
 
 failure_comes_first = Mutant(
@@ -11,7 +11,7 @@ failure_comes_first = Mutant(
         "state_of_targets": lambda states: (
             State.TRANSIENT_FAILURE
             if State.READY not in states and State.TRANSIENT_FAILURE in states
-            else all_together(states)
+            else state_of_targets(states)
         )
     },
 )
@@ -20,7 +20,7 @@ failure_comes_first = Mutant(
 idle_ones_connect = Mutant(
     clause="A62-TARGET-01",
     broken="a locality that becomes IDLE connects at once",
-    rules={"leaves_alone": lambda state: state is not State.IDLE},
+    rules={"leaves_target_idle": lambda state: state is not State.IDLE},
     reports="connects",
 )
 
@@ -28,5 +28,5 @@ idle_ones_connect = Mutant(
 idle_ones_wait = Mutant(
     clause="A62-TARGET-02",
     broken="requests wait while no locality is READY, and connect none of them",
-    rules={"idle_ones_are_asked": False},
+    rules={"picks_idle_targets": False},
 )

@@ -94,7 +94,7 @@ of_sixteen_bits = Mutant(
 drawn_by_lot = Mutant(
     clause="A52-WRR-05",
     broken="endpoints are picked at random",
-    rules={"turns": lambda members, rng: iter(lambda: rng.randrange(members), -1)},
+    rules={"round_robin_order": lambda members, rng: iter(lambda: rng.randrange(members), -1)},
 )
 
 

@@ -69,28 +69,28 @@ nanos_without_end = Mutant(
 ejection_percent_unchecked = Mutant(
     clause="A50-CDS-03",
     broken="max_ejection_percent is not validated",
-    xds={"wrong_with_cluster": overlooking("max_ejection_percent")},
+    xds={"cluster_errors": overlooking("max_ejection_percent")},
 )
 
 
 success_rate_unchecked = Mutant(
     clause="A50-CDS-04",
     broken="enforcing_success_rate is not validated",
-    xds={"wrong_with_cluster": overlooking("enforcing_success_rate")},
+    xds={"cluster_errors": overlooking("enforcing_success_rate")},
 )
 
 
 threshold_unchecked = Mutant(
     clause="A50-CDS-05",
     broken="the enforcing percentage is validated instead of the threshold",
-    xds={"wrong_with_cluster": overlooking("failure_percentage_threshold")},
+    xds={"cluster_errors": overlooking("failure_percentage_threshold")},
 )
 
 
 failure_percentage_unchecked = Mutant(
     clause="A50-CDS-06",
     broken="enforcing_failure_percentage is not validated",
-    xds={"wrong_with_cluster": overlooking("enforcing_failure_percentage")},
+    xds={"cluster_errors": overlooking("enforcing_failure_percentage")},
 )
 
 
@@ -130,7 +130,7 @@ nothing_set_refused = Mutant(
     clause="A50-CDS-08",
     broken="an empty outlier_detection is an error",
     xds={
-        "wrong_with_cluster": refusing(
+        "cluster_errors": refusing(
             lambda cluster: (
                 cluster.HasField("outlier_detection") and not cluster.outlier_detection.ListFields()
             )
@@ -142,6 +142,6 @@ nothing_set_refused = Mutant(
 what_is_not_enforced_is_ignored = Mutant(
     clause="A50-CDS-09",
     broken="a threshold that is not enforced is not validated",
-    xds={"wrong_with_cluster": overlooking("failure_percentage_threshold")},
+    xds={"cluster_errors": overlooking("failure_percentage_threshold")},
     reports="accepted",
 )

@@ -21,12 +21,12 @@ failed_before_its_turn = Mutant(
 nine_at_most = Mutant(
     clause="A62-RETRY-01",
     broken="pick_first tries the first nine addresses of its list",
-    rules={"addresses_tried": lambda addresses: addresses[:9]},
+    rules={"addresses_to_try": lambda addresses: addresses[:9]},
 )
 
 
 last_alone_retried = Mutant(
     clause="A62-RETRY-01",
     broken="once all addresses have failed, only the last is tried again",
-    rules={"retries": lambda position, addresses: position == addresses - 1},
+    rules={"retries_address": lambda position, addresses: position == addresses - 1},
 )

@@ -10,18 +10,18 @@ from client_under_test.reference.policies.rules.failover import (
     Choice,
     Make,
     Use,
-    choose_by_a42,
-    choose_by_a56,
-    timer_begins,
+    choose_priority,
+    choose_priority_a56,
+    starts_failover_timer,
 )
 from client_under_test.reference.values import State
 
 
 def waits_for_nobody_below(children: Sequence[ChildView | None]) -> Choice:
     """Use the last priority at once while none is READY."""
-    choice = choose_by_a56(children)
+    choice = choose_priority_a56(children)
     if isinstance(choice, Use) and choice.index > 0 and not choice.settled:
-        return choose_by_a42(
+        return choose_priority(
             [child and ChildView(child.state, timer_runs=False) for child in children]
         )
     return choice
@@ -45,7 +45,7 @@ begins_again_at_each_report = Mutant(
     clause="A56-TIMER-02",
     broken="each report of CONNECTING restarts the timer",
     rules={
-        "timer_begins": lambda _before, reported, settled, _runs: (
+        "starts_failover_timer": lambda _before, reported, settled, _runs: (
             reported is State.CONNECTING and settled is not State.TRANSIENT_FAILURE
         )
     },
@@ -63,7 +63,7 @@ timers_below_ignored = Mutant(
 last_one_used = Mutant(
     clause="A56-TIMER-04",
     broken="after all timers fired the last priority is used, even if it has failed",
-    rules={"choose_priority": choose_by_a42},
+    rules={"choose_priority": choose_priority},
     issue="https://github.com/grpc/grpc-java/pull/12240",
 )
 
@@ -75,7 +75,7 @@ def all_failed(children: Sequence[ChildView | None]) -> bool:
 
 def once_all_failed(index: int) -> Callable[[Sequence[ChildView | None]], Choice]:
     """Use the priority of this index if every priority has failed."""
-    return lambda children: Use(index) if all_failed(children) else choose_by_a56(children)
+    return lambda children: Use(index) if all_failed(children) else choose_priority_a56(children)
 
 
 first_one_used = Mutant(
@@ -92,7 +92,7 @@ def the_first_for_good() -> Callable[[Sequence[ChildView | None]], Choice]:
     def choose(children: Sequence[ChildView | None]) -> Choice:
         nonlocal given_up
         given_up = given_up or all_failed(children)
-        return Use(0) if given_up else choose_by_a56(children)
+        return Use(0) if given_up else choose_priority_a56(children)
 
     return choose
 
@@ -108,7 +108,7 @@ def first_while_trying(least: int) -> Callable[[Sequence[ChildView | None]], Cho
     """Use the failed first priority while one of this index or a higher one is tried."""
 
     def choose(children: Sequence[ChildView | None]) -> Choice:
-        choice = choose_by_a56(children)
+        choice = choose_priority_a56(children)
         is_trying = isinstance(choice, Use) and choice.index >= least and not choice.settled
         return Use(0) if is_trying else choice
 
@@ -136,7 +136,7 @@ def seeing(change: Callable[[int, ChildView], ChildView]) -> Callable[[Children]
     """Choose as A56 does, with changed states of the priorities."""
 
     def choose(children: Children) -> Choice:
-        return choose_by_a56(
+        return choose_priority_a56(
             [child and change(index, child) for index, child in enumerate(children)]
         )
 
@@ -146,12 +146,12 @@ def seeing(change: Callable[[int, ChildView], ChildView]) -> Callable[[Children]
 def the_last_ready(children: Children) -> Choice:
     """Use the lowest READY priority, if there is one."""
     ready = [i for i, child in enumerate(children) if child and child.state is State.READY]
-    return Use(ready[-1]) if ready else choose_by_a56(children)
+    return Use(ready[-1]) if ready else choose_priority_a56(children)
 
 
 def make_all(children: Children) -> Choice:
     """Create the policies of all priorities before any is used."""
-    return Make(list(children).index(None)) if None in children else choose_by_a56(children)
+    return Make(list(children).index(None)) if None in children else choose_priority_a56(children)
 
 
 def leave(state: State) -> Callable[[int, ChildView], ChildView]:
@@ -176,7 +176,7 @@ def idle_left_for_ready(children: Children) -> Choice:
     """Choose as A56 does, but leave an IDLE priority if another one is READY."""
     if any(child and child.state is State.READY for child in children):
         return seeing(leave(State.IDLE))(children)
-    return choose_by_a56(children)
+    return choose_priority_a56(children)
 
 
 idle_again_passed_over = Mutant(
@@ -189,13 +189,13 @@ idle_again_passed_over = Mutant(
 failure_waits_for_the_timer = Mutant(
     clause="A42-FAIL-02",
     broken="a priority that has failed is left only when its timer fires",
-    rules={"timer_ends": lambda reported: reported in {State.READY, State.IDLE}},
+    rules={"stops_failover_timer": lambda reported: reported in {State.READY, State.IDLE}},
 )
 
 
 def back_to_the_failed_one(children: Children) -> Choice:
     """Choose as A56 does, but use a failed first priority once a lower one is READY."""
-    choice = choose_by_a56(children)
+    choice = choose_priority_a56(children)
     chosen = children[choice.index]
     if chosen is None or chosen.state is not State.READY:
         return choice
@@ -236,8 +236,8 @@ timer_from_the_start = Mutant(
     clause="A42-FAIL-06",
     broken="the timer starts when the policy is created, and runs during IDLE",
     rules={
-        "timer_begins": lambda _before, _reported, _settled, _runs: False,
-        "timer_ends": lambda reported: reported not in {State.CONNECTING, State.IDLE},
+        "starts_failover_timer": lambda _before, _reported, _settled, _runs: False,
+        "stops_failover_timer": lambda reported: reported not in {State.CONNECTING, State.IDLE},
     },
 )
 
@@ -246,8 +246,8 @@ no_time_right_after_ready = Mutant(
     clause="A42-FAIL-07",
     broken="a priority that turns from READY to CONNECTING without IDLE gets no new time",
     rules={
-        "timer_begins": lambda before, reported, settled, runs: (
-            before is not State.READY and timer_begins(before, reported, settled, runs)
+        "starts_failover_timer": lambda before, reported, settled, runs: (
+            before is not State.READY and starts_failover_timer(before, reported, settled, runs)
         )
     },
 )
@@ -257,10 +257,10 @@ no_time_after_ready = Mutant(
     clause="A42-FAIL-07",
     broken="a priority that was READY gets no new time",
     rules={
-        "timer_begins": lambda before, reported, settled, runs: (
+        "starts_failover_timer": lambda before, reported, settled, runs: (
             settled is not State.READY
             and before is not State.READY
-            and timer_begins(before, reported, settled, runs)
+            and starts_failover_timer(before, reported, settled, runs)
         ),
         "settled_state": lambda before, reported: (
             State.READY if State.READY in {before, reported} else reported
@@ -273,7 +273,7 @@ time_again_after_failure = Mutant(
     clause="A42-FAIL-08",
     broken="a failed priority gets its time again when it turns CONNECTING",
     rules={
-        "timer_begins": lambda before, reported, _settled, _runs: (
+        "starts_failover_timer": lambda before, reported, _settled, _runs: (
             reported is State.CONNECTING and before is not State.CONNECTING
         )
     },
@@ -321,7 +321,7 @@ begins_again_after_it_fired = Mutant(
     clause="A42-FAIL-13",
     broken="a priority whose timer fired gets its time again when it reports CONNECTING",
     rules={
-        "timer_begins": lambda before, reported, settled, runs: (
+        "starts_failover_timer": lambda before, reported, settled, runs: (
             reported is State.CONNECTING
             and settled is not State.TRANSIENT_FAILURE
             and (before is not State.CONNECTING or not runs)
@@ -335,7 +335,7 @@ def only_the_first_returns(children: Children) -> Choice:
     """Return to the first priority only; among the lower ones, stay at the last READY one."""
     first = children[0]
     if first is not None and first.state in {State.READY, State.IDLE}:
-        return choose_by_a56(children)
+        return choose_priority_a56(children)
     return the_last_ready(children)
 
 
@@ -367,7 +367,7 @@ def kept_once_ready() -> Callable[[Children], Choice]:
         nonlocal was_ready
         first = children[0]
         was_ready = was_ready or (first is not None and first.state is State.READY)
-        return Use(0) if was_ready else choose_by_a56(children)
+        return Use(0) if was_ready else choose_priority_a56(children)
 
     return choose
 

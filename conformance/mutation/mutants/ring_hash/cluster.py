@@ -19,8 +19,8 @@ from client_under_test.reference.policies.interface import FailPicker, PolicyCon
 from client_under_test.reference.policies.rules.ring import Sizes, capped_sizes
 from client_under_test.reference.policies.rules.ring_config import (
     LARGEST_RING,
-    ring_size_is_valid,
-    sizes_fit,
+    ring_size_is_accepted,
+    ring_sizes_fit,
 )
 from client_under_test.reference.values import State, Status
 from client_under_test.reference.xds.rules import function_is_accepted, ring_sizes, supported_policy
@@ -71,7 +71,7 @@ round_robin_is_ring_hash = Mutant(
 round_robin_draws_lots = Mutant(
     clause="A42-CDS-02",
     broken="ROUND_ROBIN is accepted, and picks at random",
-    rules={"turns": lambda members, rng: (rng.randrange(members) for _ in count())},
+    rules={"round_robin_order": lambda members, rng: (rng.randrange(members) for _ in count())},
 )
 
 
@@ -85,14 +85,14 @@ maglev_is_ring_hash = Mutant(
 policy_of_the_aggregate = Mutant(
     clause="A42-CDS-25",
     broken="the policy of the aggregate applies to its leaves, though A75 is declared",
-    rules={"policy_source": aggregates.policy_of_the_aggregate},
+    rules={"policy_of_leaf": aggregates.policy_of_leaf},
 )
 
 
 policy_of_the_leaf = Mutant(
     clause="A42-CDS-25",
     broken="each leaf has its own policy, though A75 is not declared",
-    rules={"policy_source": aggregates.policy_of_the_leaf},
+    rules={"policy_of_leaf": aggregates.policy_of_leaf_a75},
     edition="seed",
 )
 
@@ -176,7 +176,7 @@ maximum_alone_ignored = Mutant(
 sizes_compared_as_strings = Mutant(
     clause="A42-CDS-05",
     broken='sizes are compared as the strings that they are in JSON: "8" is more than "12"',
-    xds={"sizes_fit": lambda minimum, maximum: str(minimum) <= str(maximum)},
+    xds={"ring_sizes_fit": lambda minimum, maximum: str(minimum) <= str(maximum)},
 )
 
 
@@ -294,7 +294,10 @@ maximum_defaults_to_1024 = Mutant(
 sizes_not_checked = Mutant(
     clause="A42-CDS-08",
     broken="sizes are not validated",
-    xds={"size_is_accepted": lambda _size: True, "sizes_fit": lambda _minimum, _maximum: True},
+    xds={
+        "ring_size_is_accepted": lambda _size: True,
+        "ring_sizes_fit": lambda _minimum, _maximum: True,
+    },
     issue="https://github.com/grpc/grpc-go/pull/9384",
 )
 
@@ -303,8 +306,8 @@ minimum_not_limited = Mutant(
     clause="A42-CDS-08",
     broken="the limit is checked on the maximum only",
     xds={
-        "size_is_accepted": lambda size: size >= 1,
-        "sizes_fit": lambda _minimum, maximum: maximum <= LARGEST_RING,
+        "ring_size_is_accepted": lambda size: size >= 1,
+        "ring_sizes_fit": lambda _minimum, maximum: maximum <= LARGEST_RING,
     },
 )
 
@@ -322,8 +325,8 @@ maximum_not_limited = Mutant(
     clause="A42-CDS-09",
     broken="the limit is checked on the minimum only",
     xds={
-        "size_is_accepted": lambda size: size >= 1,
-        "sizes_fit": lambda minimum, maximum: minimum <= min(maximum, LARGEST_RING),
+        "ring_size_is_accepted": lambda size: size >= 1,
+        "ring_sizes_fit": lambda minimum, maximum: minimum <= min(maximum, LARGEST_RING),
     },
 )
 
@@ -355,8 +358,8 @@ minimum_limit_of_8_million = Mutant(
     clause="A42-CDS-10",
     broken="8M means 8,000,000 in the check of the minimum",
     xds={
-        "sizes_fit": lambda minimum, maximum: (
-            minimum <= EIGHT_MILLION and sizes_fit(minimum, maximum)
+        "ring_sizes_fit": lambda minimum, maximum: (
+            minimum <= EIGHT_MILLION and ring_sizes_fit(minimum, maximum)
         )
     },
 )
@@ -365,7 +368,7 @@ minimum_limit_of_8_million = Mutant(
 limit_left_out = Mutant(
     clause="A42-CDS-10",
     broken="a size equal to the limit is rejected",
-    xds={"size_is_accepted": lambda size: ring_size_is_valid(size) and size < LARGEST_RING},
+    xds={"ring_size_is_accepted": lambda size: ring_size_is_accepted(size) and size < LARGEST_RING},
 )
 
 
@@ -373,7 +376,7 @@ maximum_limit_of_8_million = Mutant(
     clause="A42-CDS-11",
     broken="8M means 8,000,000",
     xds={
-        "size_is_accepted": lambda size: 1 <= size <= EIGHT_MILLION,
+        "ring_size_is_accepted": lambda size: 1 <= size <= EIGHT_MILLION,
         "ring_sizes": lambda config: (
             ring_sizes(config)[0],
             config.maximum_ring_size.value or EIGHT_MILLION,
@@ -404,8 +407,8 @@ maximum_of_8m_accepted_and_zero = Mutant(
             if config.HasField("maximum_ring_size")
             else LARGEST_RING,
         ),
-        "size_is_accepted": lambda size: size <= LARGEST_RING,
-        "sizes_fit": lambda minimum, maximum: not maximum or sizes_fit(minimum, maximum),
+        "ring_size_is_accepted": lambda size: size <= LARGEST_RING,
+        "ring_sizes_fit": lambda minimum, maximum: not maximum or ring_sizes_fit(minimum, maximum),
     },
 )
 
@@ -413,7 +416,7 @@ maximum_of_8m_accepted_and_zero = Mutant(
 minimum_above_maximum_accepted = Mutant(
     clause="A42-CDS-16",
     broken="a minimum above the maximum is accepted",
-    xds={"sizes_fit": lambda _minimum, _maximum: True},
+    xds={"ring_sizes_fit": lambda _minimum, _maximum: True},
     reports="minimum 64 above maximum 32: ACK, and a ring of the maximum",
 )
 
@@ -434,7 +437,7 @@ default_gives_way = Mutant(
 minimum_of_zero_accepted = Mutant(
     clause="A42-CDS-17",
     broken="a minimum of zero is accepted, and makes an empty ring",
-    xds={"size_is_accepted": lambda size: size <= LARGEST_RING},
+    xds={"ring_size_is_accepted": lambda size: size <= LARGEST_RING},
     reports="ACK, and calls fail",
     issue="https://github.com/envoyproxy/envoy/issues/31724",
 )
@@ -510,7 +513,7 @@ unknown_function_accepted = Mutant(
 nack_drops_the_old = Mutant(
     clause="A42-CDS-19",
     broken="a rejected Cluster also removes the accepted version",
-    xds={"refusal_counts": lambda _noun, _features: True},
+    xds={"rejection_removes": lambda _noun, _features: True},
 )
 
 
@@ -567,7 +570,7 @@ gap_between_policies = Mutant(
     clause="A42-CDS-32",
     broken="requests fail from the end of the old policy until the new one has a connection",
     rules={
-        "taken_over": lambda _report: Report(
+        "report_of_new_policy": lambda _report: Report(
             State.TRANSIENT_FAILURE, FailPicker(Status.unavailable("the policy has changed"))
         )
     },
@@ -616,7 +619,7 @@ minimum_of_1024_at_most = Mutant(
 equal_sizes_rejected = Mutant(
     clause="A42-CDS-05",
     broken="a maximum that equals the minimum is rejected",
-    xds={"sizes_fit": lambda minimum, maximum: minimum < maximum},
+    xds={"ring_sizes_fit": lambda minimum, maximum: minimum < maximum},
 )
 
 
@@ -625,7 +628,7 @@ minimum_is_signed = Mutant(
     broken="a minimum beyond 63 bits is negative, and so below the limit",
     xds={
         "ring_sizes": lambda config: (signed(ring_sizes(config)[0]), ring_sizes(config)[1]),
-        "size_is_accepted": lambda size: size <= LARGEST_RING,
+        "ring_size_is_accepted": lambda size: size <= LARGEST_RING,
     },
 )
 
@@ -669,7 +672,7 @@ def sizes_of_the_aggregate(above: Aggregate | None, leaf: Leaf) -> PolicyConfig:
 sizes_from_above = Mutant(
     clause="A42-CDS-25",
     broken="each leaf has its own policy, but the ring sizes of the aggregate",
-    rules={"policy_source": sizes_of_the_aggregate},
+    rules={"policy_of_leaf": sizes_of_the_aggregate},
 )
 
 
@@ -731,7 +734,7 @@ def accepted_with(field: str) -> dict[str, Any]:
     """Return rules that accept MAGLEV only in a Cluster that has this config."""
     return {
         "supported_policy": lambda policy: supported_policy(2 if policy == MAGLEV else policy),
-        "wrong_with_cluster": refusing(
+        "cluster_errors": refusing(
             lambda cluster: cluster.lb_policy == MAGLEV and not cluster.HasField(field)
         ),
     }
@@ -760,7 +763,7 @@ def policy_of_the_first_leaf() -> Callable[[Aggregate | None, Leaf], PolicyConfi
 first_leaf_for_all = Mutant(
     clause="A42-CDS-25",
     broken="the policy of the first leaf applies to all leaves of an aggregate",
-    rules={"policy_source": policy_of_the_first_leaf()},
+    rules={"policy_of_leaf": policy_of_the_first_leaf()},
 )
 
 

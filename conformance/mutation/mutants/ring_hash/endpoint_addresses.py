@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from client_under_test.reference.clusters.aggregates import (
-    an_endpoint_for_each_address,
-    one_endpoint,
-    only_the_first,
+    dns_endpoints,
+    dns_endpoints_a61,
+    used_addresses,
 )
 from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.values import Endpoint
@@ -44,7 +44,7 @@ placed_by_the_lower_address = Mutant(
 first_address_only = Mutant(
     clause="A61-RING-03",
     broken="additional addresses are not used, though A61 is declared",
-    rules={"used_addresses": only_the_first},
+    rules={"used_addresses": used_addresses},
 )
 
 
@@ -58,14 +58,14 @@ placed_by_the_lowest_address = Mutant(
 failed_with_its_first_address = Mutant(
     clause="A61-SUB-01",
     broken="an endpoint has failed as soon as its first address has",
-    rules={"used_addresses": only_the_first},
+    rules={"used_addresses": used_addresses},
 )
 
 
 each_address_an_endpoint = Mutant(
     clause="A61-DNS-01",
     broken="each address of a DNS name is a separate endpoint",
-    rules={"dns_endpoints": an_endpoint_for_each_address},
+    rules={"dns_endpoints": dns_endpoints},
 )
 
 
@@ -79,7 +79,7 @@ name_without_addresses = Mutant(
 guarded = Mutant(
     clause="A61-GUARD-01",
     broken="additional addresses are not used",
-    rules={"used_addresses": only_the_first},
+    rules={"used_addresses": used_addresses},
     reports="not used when unset, not used when false",
 )
 
@@ -116,12 +116,12 @@ several_addresses_weigh_one = Mutant(
 first_two_addresses = Mutant(
     clause="A61-DNS-01",
     broken="only the first two addresses of a DNS name are used",
-    rules={"dns_endpoints": lambda addresses: one_endpoint(addresses[:2])},
+    rules={"dns_endpoints": lambda addresses: dns_endpoints_a61(addresses[:2])},
 )
 
 
 first_address_alone = Mutant(
     clause="A61-DNS-01",
     broken="only the first address of a DNS name is used",
-    rules={"dns_endpoints": lambda addresses: one_endpoint(addresses[:1])},
+    rules={"dns_endpoints": lambda addresses: dns_endpoints_a61(addresses[:1])},
 )

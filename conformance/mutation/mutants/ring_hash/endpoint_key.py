@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from client_under_test.reference.editions.mutants import Mutant
-from client_under_test.reference.policies.rules.ring import place_by_address
+from client_under_test.reference.policies.rules.ring import ring_key
 from client_under_test.reference.values import Endpoint
 
 
@@ -18,7 +18,7 @@ def keys_of(endpoints: Sequence[Endpoint]) -> dict[tuple[str, ...], str]:
 hash_key_ignored = Mutant(
     clause="A76-KEY-01",
     broken="endpoints are placed by their addresses although they have keys",
-    rules={"ring_key": place_by_address},
+    rules={"ring_key": ring_key},
 )
 
 
@@ -105,7 +105,7 @@ none_for_a_key_of_two = Mutant(
 hash_key_switched_off = Mutant(
     clause="A76-KEY-06",
     broken="keys are ignored",
-    rules={"ring_key": place_by_address},
+    rules={"ring_key": ring_key},
     reports="ignored",
 )
 
@@ -113,7 +113,7 @@ hash_key_switched_off = Mutant(
 hash_key_off_by_default = Mutant(
     clause="A76-KEY-07",
     broken="keys are ignored while the variable is unset",
-    rules={"ring_key": place_by_address},
+    rules={"ring_key": ring_key},
     reports="ignored",
     issue="https://github.com/grpc/grpc-go/pull/8922",
 )
@@ -136,7 +136,7 @@ keys_of_all_or_none = Mutant(
 start_of_a_long_key = Mutant(
     clause="A76-KEY-01",
     broken="only the first 16 characters of a key are hashed",
-    rules={"ring_key": lambda endpoint: endpoint.hash_key[:16] or place_by_address(endpoint)},
+    rules={"ring_key": lambda endpoint: endpoint.hash_key[:16] or ring_key(endpoint)},
 )
 
 

@@ -9,10 +9,14 @@ from client_under_test.reference.clusters.aggregates import (
     Leaves,
     MakeTree,
     PriorityNames,
-    a_policy_for_each_leaf,
+    policy_tree_a75,
 )
 from client_under_test.reference.clusters.discovery import Aggregate, Leaf
-from client_under_test.reference.clusters.weights import Weights, products, shares
+from client_under_test.reference.clusters.weights import (
+    Weights,
+    endpoint_weights,
+    endpoint_weights_a113,
+)
 from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.configs import (
     ClusterImplConfig,
@@ -28,7 +32,7 @@ from client_under_test.reference.policies.interface import (
     Update,
 )
 from client_under_test.reference.policies.rules.ring_config import LARGEST_RING
-from client_under_test.reference.policies.rules.ring_picks import Candidate, pick_by_a61
+from client_under_test.reference.policies.rules.ring_picks import Candidate, pick_from_ring_a61
 from conformance.mutation.mutants.trees import of_leaves
 
 LARGEST = 2**32 - 1
@@ -46,14 +50,14 @@ def in_each_locality(_aggregate: Aggregate | None, leaf: Leaf) -> PolicyConfig:
 
 def first_locality_only(localities: Sequence[Weights]) -> tuple[tuple[int, ...], ...]:
     """Return the weights of the first locality, and zeros for the others."""
-    first, *others = shares(localities) or ((),)
+    first, *others = endpoint_weights_a113(localities) or ((),)
     return (first, *((0,) * len(other) for other in others))
 
 
 ring_of_each_locality = Mutant(
     clause="A42-LOC-01",
     broken="each locality has a ring, and each request picks a random locality",
-    rules={"policy_source": in_each_locality},
+    rules={"policy_of_leaf": in_each_locality},
 )
 
 
@@ -67,7 +71,7 @@ ring_of_one_locality = Mutant(
 def past_a_failed_one(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
     """Pick the first endpoint on the ring, then the others in the order of their addresses."""
     first, *others = walk
-    return pick_by_a61([first, *sorted(others, key=address_of)], args)
+    return pick_from_ring_a61([first, *sorted(others, key=address_of)], args)
 
 
 def address_of(candidate: Candidate) -> str:
@@ -78,7 +82,7 @@ def address_of(candidate: Candidate) -> str:
 keys_of_a_lost_endpoint_move_twice = Mutant(
     clause="A42-LOC-02",
     broken="keys of a failed endpoint go to the lowest address, not the next endpoint",
-    rules={"pick": past_a_failed_one},
+    rules={"pick_from_ring": past_a_failed_one},
 )
 
 
@@ -96,7 +100,7 @@ def in_one_priority(
         )
         for leaf, found in leaves
     ]
-    return a_policy_for_each_leaf(aggregate, flat, names, rules)
+    return policy_tree_a75(aggregate, flat, names, rules)
 
 
 def by_priority(change: Callable[[int, PolicyConfig], PolicyConfig]) -> MakeTree:
@@ -105,7 +109,7 @@ def by_priority(change: Callable[[int, PolicyConfig], PolicyConfig]) -> MakeTree
     def tree(
         aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: ClusterRules
     ) -> Update:
-        update = a_policy_for_each_leaf(aggregate, leaves, names, rules)
+        update = policy_tree_a75(aggregate, leaves, names, rules)
         cluster = update.config
         if not isinstance(cluster, ClusterImplConfig):
             return update
@@ -124,7 +128,7 @@ def by_priority(change: Callable[[int, PolicyConfig], PolicyConfig]) -> MakeTree
 priorities_ignored = Mutant(
     clause="A42-LOC-03",
     broken="one ring holds the endpoints of all priorities",
-    rules={"tree": in_one_priority},
+    rules={"policy_tree": in_one_priority},
 )
 
 
@@ -132,7 +136,7 @@ hash_drawn_anew = Mutant(
     clause="A42-LOC-04",
     broken="below the first priority a request gets a new random hash",
     rules={
-        "tree": by_priority(
+        "policy_tree": by_priority(
             lambda number, policy: (
                 replace(policy, request_hash_header="not-sent")
                 if number and isinstance(policy, RingHashConfig)
@@ -146,21 +150,25 @@ hash_drawn_anew = Mutant(
 round_robin_after_failover = Mutant(
     clause="A42-LOC-04",
     broken="below the first priority the policy is round_robin",
-    rules={"tree": by_priority(lambda number, policy: RoundRobinConfig() if number else policy)},
+    rules={
+        "policy_tree": by_priority(lambda number, policy: RoundRobinConfig() if number else policy)
+    },
 )
 
 
 default_sizes_after_failover = Mutant(
     clause="A42-LOC-05",
     broken="below the first priority the ring has the default sizes",
-    rules={"tree": by_priority(lambda number, policy: RingHashConfig() if number else policy)},
+    rules={
+        "policy_tree": by_priority(lambda number, policy: RingHashConfig() if number else policy)
+    },
 )
 
 
 default_sizes_below_priorities = Mutant(
     clause="A42-LOC-05",
     broken="the rings of priorities have the default sizes",
-    rules={"tree": by_priority(lambda _number, _policy: RingHashConfig())},
+    rules={"policy_tree": by_priority(lambda _number, _policy: RingHashConfig())},
 )
 
 
@@ -175,7 +183,7 @@ def those_of_the_beginning() -> MakeTree:
 first_sizes_after_failover = Mutant(
     clause="A42-LOC-05",
     broken="below the first priority the sizes stay those of the first update",
-    rules={"tree": those_of_the_beginning()},
+    rules={"policy_tree": those_of_the_beginning()},
 )
 
 
@@ -186,7 +194,7 @@ def same_weight_for_each_locality(
     aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: ClusterRules
 ) -> Update:
     """Return the tree with equal weights of all localities."""
-    update = a_policy_for_each_leaf(aggregate, leaves, names, rules)
+    update = policy_tree_a75(aggregate, leaves, names, rules)
     return replace(update, endpoints=tuple(replace(e, locality_weight=1) for e in update.endpoints))
 
 
@@ -198,7 +206,7 @@ def without_localities(_aggregate: Aggregate | None, leaf: Leaf) -> PolicyConfig
 round_robin_over_all_localities = Mutant(
     clause="A42-LOC-06",
     broken="endpoints of all localities get requests in turn, whatever their weights",
-    rules={"policy_source": without_localities},
+    rules={"policy_of_leaf": without_localities},
     issue="https://github.com/envoyproxy/envoy/issues/39362",
 )
 
@@ -206,7 +214,7 @@ round_robin_over_all_localities = Mutant(
 localities_alike = Mutant(
     clause="A42-LOC-06",
     broken="each locality has the same share",
-    rules={"tree": same_weight_for_each_locality},
+    rules={"policy_tree": same_weight_for_each_locality},
 )
 
 
@@ -228,7 +236,7 @@ def weighing(weigh: Callable[[int, int], int]) -> Callable[[Sequence[Weights]], 
 products_instead_of_shares = Mutant(
     clause="A42-LOC-07",
     broken="weights are multiplied, though A113 is declared",
-    rules={"endpoint_weights": products},
+    rules={"endpoint_weights": endpoint_weights},
     issue="https://github.com/grpc/grpc-go/issues/6927",
 )
 
@@ -236,7 +244,7 @@ products_instead_of_shares = Mutant(
 shares_instead_of_products = Mutant(
     clause="A42-LOC-07",
     broken="shares are multiplied, though A113 is not declared",
-    rules={"endpoint_weights": shares},
+    rules={"endpoint_weights": endpoint_weights_a113},
     edition="seed",
 )
 
@@ -246,7 +254,8 @@ by_the_number_of_endpoints = Mutant(
     broken="the share of a locality is divided by the number of its endpoints twice",
     rules={
         "endpoint_weights": lambda localities: tuple(
-            tuple(12 // len(each) * weight for weight in each) for each in shares(localities)
+            tuple(12 // len(each) * weight for weight in each)
+            for each in endpoint_weights_a113(localities)
         )
     },
 )
@@ -380,7 +389,7 @@ regions_alone = Mutant(
 
 def two_localities_at_most(localities: Sequence[Weights]) -> tuple[tuple[int, ...], ...]:
     """Return the weights of the first two localities, and zeros for the others."""
-    first, others = shares(localities)[:2], localities[2:]
+    first, others = endpoint_weights_a113(localities)[:2], localities[2:]
     return (*first, *((0,) * len(other.endpoints) for other in others))
 
 
@@ -395,7 +404,7 @@ maximum_lost_after_failover = Mutant(
     clause="A42-LOC-05",
     broken="below the first priority the ring has the minimum of the config, but not its maximum",
     rules={
-        "tree": by_priority(
+        "policy_tree": by_priority(
             lambda number, policy: (
                 replace(policy, maximum=LARGEST_RING)
                 if number and isinstance(policy, RingHashConfig)
@@ -474,7 +483,7 @@ def all_used_if_none_has_a_weight(leaves: Leaves) -> Leaves:
 none_has_a_weight = Mutant(
     clause="A42-LOC-10",
     broken="if no locality of a priority has a weight, each of them has weight 1",
-    rules={"tree": of_leaves(all_used_if_none_has_a_weight)},
+    rules={"policy_tree": of_leaves(all_used_if_none_has_a_weight)},
 )
 
 
@@ -501,5 +510,5 @@ def used_below_the_first_priority(leaves: Leaves) -> Leaves:
 no_weight_in_a_lower_priority = Mutant(
     clause="A42-LOC-10",
     broken="below the first priority, a locality without a weight has weight 1",
-    rules={"tree": of_leaves(used_below_the_first_priority)},
+    rules={"policy_tree": of_leaves(used_below_the_first_priority)},
 )

@@ -14,14 +14,14 @@ from client_under_test.reference.policies.interface import (
     Queue,
     Target,
 )
-from client_under_test.reference.policies.rules.ring import each_endpoint_once, first_at_or_after
+from client_under_test.reference.policies.rules.ring import endpoints_along_ring, find_entry
 from client_under_test.reference.policies.rules.ring_picks import (
     Candidate,
     RequestHash,
     failure_of,
-    hash_of_the_route,
-    pick_by_a42,
-    pick_by_a61,
+    hash_for_pick,
+    pick_from_ring,
+    pick_from_ring_a61,
 )
 from client_under_test.reference.values import Endpoint, State, Status
 
@@ -44,7 +44,7 @@ def passes_over(state: State, *, place: int, told: bool) -> Pick:
             candidate for candidate in candidates[place + 1 :] if candidate.state is State.READY
         ]
         if not behind or not all(failed[:place]) or candidates[place].state is not state:
-            return pick_by_a61(candidates, args)
+            return pick_from_ring_a61(candidates, args)
         return behind[0].take(args, (candidates[place].target,) if told else ())
 
     return pick
@@ -85,13 +85,13 @@ def tells_all(rule: Pick) -> Pick:
 
 def never_fails(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
     """Pick as A61 does, but queue requests that would fail."""
-    result = pick_by_a61(walk, args)
+    result = pick_from_ring_a61(walk, args)
     return Queue(result.connect) if isinstance(result, Fail) else result
 
 
 def first_or_none(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
     """Pick as if there were only the first endpoint."""
-    return pick_by_a61(list(walk)[:1], args)
+    return pick_from_ring_a61(list(walk)[:1], args)
 
 
 def blaming(blame: Callable[[list[Candidate], PickArgs], Status]) -> Pick:
@@ -99,7 +99,7 @@ def blaming(blame: Callable[[list[Candidate], PickArgs], Status]) -> Pick:
 
     def pick(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
         candidates = list(walk)
-        result = pick_by_a61(candidates, args)
+        result = pick_from_ring_a61(candidates, args)
         return Fail(blame(candidates, args)) if isinstance(result, Fail) else result
 
     return pick
@@ -115,14 +115,14 @@ def address_of(candidate: Candidate) -> str:
 
 def second_comes_first(owners: Sequence[int], start: int) -> tuple[int, ...]:
     """Return the endpoints in ring order, with the first one last."""
-    first, *others = each_endpoint_once(owners, start)
+    first, *others = endpoints_along_ring(owners, start)
     return (*others, first)
 
 
 starts_at_the_second = Mutant(
     clause="A42-PICK-01",
     broken="a pick looks first at the endpoint that comes next on the ring",
-    rules={"along_the_ring": second_comes_first},
+    rules={"endpoints_along_ring": second_comes_first},
 )
 
 
@@ -131,7 +131,7 @@ starts_one_entry_on = Mutant(
     broken="a pick starts one entry after the entry of its hash",
     rules={
         "find_entry": lambda hashes, request_hash: (
-            (first_at_or_after(hashes, request_hash) + 1) % len(hashes)
+            (find_entry(hashes, request_hash) + 1) % len(hashes)
         )
     },
 )
@@ -145,7 +145,7 @@ def in_list_order(owners: Sequence[int], _start: int) -> Sequence[int]:
 as_listed = Mutant(
     clause="A42-PICK-01",
     broken="a pick looks at the endpoints in the order of the list, whatever its hash is",
-    rules={"along_the_ring": in_list_order},
+    rules={"endpoints_along_ring": in_list_order},
 )
 
 
@@ -164,35 +164,35 @@ rounds_down = Mutant(
 second_ready_preferred = Mutant(
     clause="A42-PICK-02",
     broken="a request is sent to the second endpoint if both are READY",
-    rules={"pick": passes_over(State.READY, place=0, told=False)},
+    rules={"pick_from_ring": passes_over(State.READY, place=0, told=False)},
 )
 
 
 idle_left_alone = Mutant(
     clause="A42-PICK-03",
     broken="while another endpoint is READY, an IDLE one is not connected",
-    rules={"pick": passes_over(State.IDLE, place=0, told=False)},
+    rules={"pick_from_ring": passes_over(State.IDLE, place=0, told=False)},
 )
 
 
 idle_not_waited_for = Mutant(
     clause="A42-PICK-04",
     broken="an IDLE endpoint is connected, but the request goes to another that is READY",
-    rules={"pick": passes_over(State.IDLE, place=0, told=True)},
+    rules={"pick_from_ring": passes_over(State.IDLE, place=0, told=True)},
 )
 
 
 left_when_connected = Mutant(
     clause="A42-PICK-04",
     broken="a request waits for its endpoint and, when it is READY, is sent to another READY one",
-    rules={"pick": passes_over(State.READY, place=0, told=False)},
+    rules={"pick_from_ring": passes_over(State.READY, place=0, told=False)},
 )
 
 
 connecting_not_waited_for = Mutant(
     clause="A42-PICK-05",
     broken="a request whose endpoint is CONNECTING goes to another that is READY",
-    rules={"pick": passes_over(State.CONNECTING, place=0, told=False)},
+    rules={"pick_from_ring": passes_over(State.CONNECTING, place=0, told=False)},
 )
 
 
@@ -201,14 +201,14 @@ def fails_with_the_policy(walk: Iterable[Candidate], args: PickArgs) -> PickResu
     candidates = list(walk)
     states = [candidate.state for candidate in candidates]
     if State.READY in states or states.count(State.TRANSIENT_FAILURE) < 2:  # noqa: PLR2004
-        return pick_by_a61(candidates, args)
+        return pick_from_ring_a61(candidates, args)
     return Fail(Status.unavailable("no endpoint is connected"))
 
 
 fails_as_others_have = Mutant(
     clause="A42-PICK-05",
     broken="a request fails although its endpoint is CONNECTING, because two others have failed",
-    rules={"pick": fails_with_the_policy},
+    rules={"pick_from_ring": fails_with_the_policy},
 )
 
 
@@ -218,7 +218,7 @@ drawn_at_each_pick = Mutant(
     rules={
         "random_hash": lambda _random: None,
         "hash_for_pick": lambda args, header, rules: (
-            hash_of_the_route(args, header, rules) or RequestHash(args.random.getrandbits(64))
+            hash_for_pick(args, header, rules) or RequestHash(args.random.getrandbits(64))
         ),
     },
 )
@@ -227,7 +227,7 @@ drawn_at_each_pick = Mutant(
 left_once_connected = Mutant(
     clause="A42-PICK-05",
     broken="a request waits for its endpoint and, when it is READY, is sent to another READY one",
-    rules={"pick": passes_over(State.READY, place=0, told=False)},
+    rules={"pick_from_ring": passes_over(State.READY, place=0, told=False)},
 )
 
 
@@ -255,7 +255,7 @@ def once_only(rule: Pick) -> Pick:
 first_never_again = Mutant(
     clause="A42-PICK-07",
     broken="a pick does not reconnect a failed first endpoint",
-    rules={"pick": leaves_alone(pick_by_a42, State.TRANSIENT_FAILURE, place=0)},
+    rules={"pick_from_ring": leaves_alone(pick_from_ring, State.TRANSIENT_FAILURE, place=0)},
     edition="seed",
 )
 
@@ -263,7 +263,7 @@ first_never_again = Mutant(
 first_once_again = Mutant(
     clause="A42-PICK-07",
     broken="picks reconnect a failed first endpoint once only",
-    rules={"pick": once_only(pick_by_a42)},
+    rules={"pick_from_ring": once_only(pick_from_ring)},
     edition="seed",
 )
 
@@ -286,7 +286,7 @@ def then_as_listed(owners: Sequence[int], start: int) -> tuple[int, ...]:
 next_by_list = Mutant(
     clause="A42-PICK-08",
     broken="after a failed endpoint comes the first of the list, not the next on the ring",
-    rules={"along_the_ring": then_as_listed},
+    rules={"endpoints_along_ring": then_as_listed},
 )
 
 
@@ -298,7 +298,7 @@ def each_entry(owners: Sequence[int], start: int) -> Iterator[int]:
 entries_count = Mutant(
     clause="A42-PICK-09",
     broken="the next entry counts as the second endpoint, even if it belongs to the first",
-    rules={"along_the_ring": each_entry},
+    rules={"endpoints_along_ring": each_entry},
     edition="seed",
 )
 
@@ -306,35 +306,35 @@ entries_count = Mutant(
 first_alone = Mutant(
     clause="A42-PICK-10",
     broken="a request fails if its first endpoint has failed",
-    rules={"pick": first_or_none},
+    rules={"pick_from_ring": first_or_none},
 )
 
 
 second_left_alone = Mutant(
     clause="A42-PICK-11",
     broken="after a failed endpoint, only READY ones are used and IDLE ones are not connected",
-    rules={"pick": passes_over(State.IDLE, place=1, told=False)},
+    rules={"pick_from_ring": passes_over(State.IDLE, place=1, told=False)},
 )
 
 
 second_idle_not_waited_for = Mutant(
     clause="A42-PICK-12",
     broken="an IDLE second endpoint is connected, but the request goes to one that is READY",
-    rules={"pick": passes_over(State.IDLE, place=1, told=True)},
+    rules={"pick_from_ring": passes_over(State.IDLE, place=1, told=True)},
 )
 
 
 second_connecting_not_waited_for = Mutant(
     clause="A42-PICK-13",
     broken="a request whose second endpoint is CONNECTING goes to another that is READY",
-    rules={"pick": passes_over(State.CONNECTING, place=1, told=False)},
+    rules={"pick_from_ring": passes_over(State.CONNECTING, place=1, told=False)},
 )
 
 
 second_never_again = Mutant(
     clause="A42-PICK-14",
     broken="a pick does not reconnect a failed second endpoint",
-    rules={"pick": leaves_alone(pick_by_a42, State.TRANSIENT_FAILURE, place=1)},
+    rules={"pick_from_ring": leaves_alone(pick_from_ring, State.TRANSIENT_FAILURE, place=1)},
     edition="seed",
 )
 
@@ -342,7 +342,7 @@ second_never_again = Mutant(
 second_once_again = Mutant(
     clause="A42-PICK-14",
     broken="picks reconnect a failed second endpoint once only",
-    rules={"pick": once_only(pick_by_a42)},
+    rules={"pick_from_ring": once_only(pick_from_ring)},
     edition="seed",
 )
 
@@ -357,14 +357,14 @@ second_not_by_itself = Mutant(
 second_left_when_connected = Mutant(
     clause="A42-PICK-12",
     broken="a request waits for a second endpoint and, when it is READY, is sent to a third",
-    rules={"pick": passes_over(State.READY, place=1, told=False)},
+    rules={"pick_from_ring": passes_over(State.READY, place=1, told=False)},
 )
 
 
 second_left_once_connected = Mutant(
     clause="A42-PICK-13",
     broken="a request waits for a second endpoint and, when it is READY, is sent to a third",
-    rules={"pick": passes_over(State.READY, place=1, told=False)},
+    rules={"pick_from_ring": passes_over(State.READY, place=1, told=False)},
 )
 
 
@@ -373,21 +373,21 @@ second_left_once_connected = Mutant(
 ready_preferred = Mutant(
     clause="A42-PICK-15",
     broken="after two failed endpoints a READY one is used, whatever comes before it",
-    rules={"pick": pick_by_a42},
+    rules={"pick_from_ring": pick_from_ring},
 )
 
 
 third_left_while_idle = Mutant(
     clause="A42-PICK-15",
     broken="after two failed endpoints a request connects an IDLE one and goes to a READY one",
-    rules={"pick": passes_over(State.IDLE, place=2, told=True)},
+    rules={"pick_from_ring": passes_over(State.IDLE, place=2, told=True)},
 )
 
 
 fourth_left_while_connecting = Mutant(
     clause="A42-PICK-15",
     broken="after three failed endpoints a request does not wait for a fourth that is CONNECTING",
-    rules={"pick": passes_over(State.CONNECTING, place=3, told=False)},
+    rules={"pick_from_ring": passes_over(State.CONNECTING, place=3, told=False)},
 )
 
 
@@ -398,20 +398,20 @@ def any_ready_after_two(walk: Iterable[Candidate], args: PickArgs) -> PickResult
     ready = [candidate for candidate in candidates[2:] if candidate.state is State.READY]
     if all(failed) and ready and candidates[2].state is State.READY:
         return ready[-1].take(args)
-    return pick_by_a61(candidates, args)
+    return pick_from_ring_a61(candidates, args)
 
 
 last_ready_after_two = Mutant(
     clause="A42-PICK-15",
     broken="after two failed endpoints a request is sent to the last that is READY, not the first",
-    rules={"pick": any_ready_after_two},
+    rules={"pick_from_ring": any_ready_after_two},
 )
 
 
 third_waited_for = Mutant(
     clause="A42-PICK-15",
     broken="after two failed endpoints a request waits for a third that is CONNECTING",
-    rules={"pick": pick_by_a61},
+    rules={"pick_from_ring": pick_from_ring_a61},
     edition="seed",
 )
 
@@ -419,41 +419,41 @@ third_waited_for = Mutant(
 fails_after_two = Mutant(
     clause="A42-PICK-16",
     broken="a request fails after two failed endpoints if none is READY",
-    rules={"pick": pick_by_a42},
+    rules={"pick_from_ring": pick_from_ring},
 )
 
 
 waits_after_two = Mutant(
     clause="A42-PICK-16",
     broken="a request waits for a third endpoint after two that failed",
-    rules={"pick": pick_by_a61},
+    rules={"pick_from_ring": pick_from_ring_a61},
     edition="seed",
 )
 
 
 def two_or_three(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
     """Pick as A61 does, on the first three endpoints."""
-    return pick_by_a61(list(walk)[:3], args)
+    return pick_from_ring_a61(list(walk)[:3], args)
 
 
 fails_after_three = Mutant(
     clause="A42-PICK-16",
     broken="a request fails after three failed endpoints, although a fourth is CONNECTING",
-    rules={"pick": two_or_three},
+    rules={"pick_from_ring": two_or_three},
 )
 
 
 third_passed_over = Mutant(
     clause="A42-PICK-17",
     broken="after two failed endpoints, only READY ones are used and IDLE ones are not connected",
-    rules={"pick": passes_over(State.IDLE, place=2, told=False)},
+    rules={"pick_from_ring": passes_over(State.IDLE, place=2, told=False)},
 )
 
 
 third_left_alone = Mutant(
     clause="A42-PICK-17",
     broken="after two failed endpoints a pick does not connect an IDLE one",
-    rules={"pick": leaves_alone(pick_by_a42, State.IDLE, place=2)},
+    rules={"pick_from_ring": leaves_alone(pick_from_ring, State.IDLE, place=2)},
     edition="seed",
 )
 
@@ -461,21 +461,21 @@ third_left_alone = Mutant(
 fourth_passed_over = Mutant(
     clause="A42-PICK-17",
     broken="after three failed endpoints, only READY ones are used and IDLE ones not connected",
-    rules={"pick": passes_over(State.IDLE, place=3, told=False)},
+    rules={"pick_from_ring": passes_over(State.IDLE, place=3, told=False)},
 )
 
 
 all_idle_told = Mutant(
     clause="A42-PICK-18",
     broken="a pick connects every IDLE endpoint on the ring",
-    rules={"pick": tells_all(pick_by_a61)},
+    rules={"pick_from_ring": tells_all(pick_from_ring_a61)},
 )
 
 
 all_idle_told_after_two = Mutant(
     clause="A42-PICK-18",
     broken="after two failed endpoints a pick connects every IDLE one",
-    rules={"pick": tells_all(pick_by_a42)},
+    rules={"pick_from_ring": tells_all(pick_from_ring)},
     edition="seed",
 )
 
@@ -483,7 +483,7 @@ all_idle_told_after_two = Mutant(
 third_never_again = Mutant(
     clause="A42-PICK-19",
     broken="a pick does not reconnect a failed endpoint after the second",
-    rules={"pick": leaves_alone(pick_by_a42, State.TRANSIENT_FAILURE, place=2)},
+    rules={"pick_from_ring": leaves_alone(pick_from_ring, State.TRANSIENT_FAILURE, place=2)},
     edition="seed",
 )
 
@@ -491,7 +491,7 @@ third_never_again = Mutant(
 third_once_again = Mutant(
     clause="A42-PICK-19",
     broken="picks reconnect a failed endpoint after the second once only",
-    rules={"pick": once_only(pick_by_a42)},
+    rules={"pick_from_ring": once_only(pick_from_ring)},
     edition="seed",
 )
 
@@ -499,7 +499,7 @@ third_once_again = Mutant(
 fourth_never_again = Mutant(
     clause="A42-PICK-19",
     broken="a pick does not reconnect a failed endpoint after the third",
-    rules={"pick": leaves_alone(pick_by_a42, State.TRANSIENT_FAILURE, place=3)},
+    rules={"pick_from_ring": leaves_alone(pick_from_ring, State.TRANSIENT_FAILURE, place=3)},
     edition="seed",
 )
 
@@ -514,7 +514,7 @@ third_not_by_itself = Mutant(
 waits_though_all_failed = Mutant(
     clause="A42-PICK-20",
     broken="a request waits though every endpoint has failed",
-    rules={"pick": never_fails},
+    rules={"pick_from_ring": never_fails},
 )
 
 
@@ -523,7 +523,7 @@ def waits_for_the_next_picker() -> Pick:
     asked: list[PickArgs] = []
 
     def pick(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
-        result = pick_by_a61(walk, args)
+        result = pick_from_ring_a61(walk, args)
         if not isinstance(result, Fail) or any(args is before for before in asked):
             return result
         asked.append(args)
@@ -535,7 +535,7 @@ def waits_for_the_next_picker() -> Pick:
 waits_for_a_retry = Mutant(
     clause="A42-PICK-20",
     broken="if every endpoint has failed, a request waits for a retry and fails after it",
-    rules={"pick": waits_for_the_next_picker()},
+    rules={"pick_from_ring": waits_for_the_next_picker()},
 )
 
 
@@ -544,7 +544,7 @@ def waits_for_few(count: int) -> Pick:
 
     def pick(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
         candidates = list(walk)
-        rule = never_fails if len(candidates) == count else pick_by_a61
+        rule = never_fails if len(candidates) == count else pick_from_ring_a61
         return rule(candidates, args)
 
     return pick
@@ -553,21 +553,21 @@ def waits_for_few(count: int) -> Pick:
 waits_for_the_only_one = Mutant(
     clause="A42-PICK-20",
     broken="a request waits for the only endpoint, although it has failed",
-    rules={"pick": waits_for_few(1)},
+    rules={"pick_from_ring": waits_for_few(1)},
 )
 
 
 waits_for_a_third = Mutant(
     clause="A42-PICK-20",
     broken="a request waits if there are two endpoints, although both have failed",
-    rules={"pick": waits_for_few(2)},
+    rules={"pick_from_ring": waits_for_few(2)},
 )
 
 
 ends_at_the_last_entry = Mutant(
     clause="A42-PICK-21",
     broken="the search for further endpoints ends at the last entry of the ring",
-    rules={"along_the_ring": lambda owners, start: each_endpoint_once(owners[start:], 0)},
+    rules={"endpoints_along_ring": lambda owners, start: endpoints_along_ring(owners[start:], 0)},
 )
 
 
@@ -579,7 +579,7 @@ def back_from_the_end(owners: Sequence[int], start: int) -> tuple[int, ...]:
 turns_back_at_the_last_entry = Mutant(
     clause="A42-PICK-21",
     broken="after the last entry of the ring the search goes back from the first one that it saw",
-    rules={"along_the_ring": back_from_the_end},
+    rules={"endpoints_along_ring": back_from_the_end},
 )
 
 
@@ -588,7 +588,7 @@ turns_back_at_the_last_entry = Mutant(
 waits_for_each = Mutant(
     clause="A42-PICK-22",
     broken="a request waits for one endpoint after another",
-    rules={"pick": pick_by_a61},
+    rules={"pick_from_ring": pick_from_ring_a61},
     edition="seed",
 )
 
@@ -596,7 +596,7 @@ waits_for_each = Mutant(
 waits_for_ever = Mutant(
     clause="A42-PICK-22",
     broken="a request keeps waiting when all endpoints have failed",
-    rules={"pick": never_fails},
+    rules={"pick_from_ring": never_fails},
 )
 
 
@@ -606,7 +606,7 @@ def on_its_first_ring() -> Callable[[Sequence[int], int], int]:
 
     def find(hashes: Sequence[int], request_hash: int) -> int:
         first = rings.setdefault(request_hash, hashes)
-        return first_at_or_after(first, request_hash) % len(hashes)
+        return find_entry(first, request_hash) % len(hashes)
 
     return find
 
@@ -627,7 +627,7 @@ def where_it_was_first() -> Pick:
         first = next((target for before, target in firsts if before is args), None)
         if first is None:
             firsts.append((args, candidates[0].target))
-        return pick_by_a61(sorted(candidates, key=lambda each: each.target != first), args)
+        return pick_from_ring_a61(sorted(candidates, key=lambda each: each.target != first), args)
 
     return pick
 
@@ -635,7 +635,7 @@ def where_it_was_first() -> Pick:
 stays_while_listed = Mutant(
     clause="A42-PICK-23",
     broken="a waiting request waits for the endpoint of its first pick as long as that is listed",
-    rules={"pick": where_it_was_first()},
+    rules={"pick_from_ring": where_it_was_first()},
 )
 
 
@@ -654,7 +654,7 @@ holds_an_update_back = Mutant(
 fails_at_once = Mutant(
     clause="A42-PICK-24",
     broken="wait_for_ready is ignored",
-    rules={"wait_for_ready": lambda result: result},
+    rules={"queue_wait_for_ready": lambda result: result},
 )
 
 
@@ -662,7 +662,7 @@ one_failure_for_all = Mutant(
     clause="A42-PICK-25",
     broken="every failed request gets the error of the same endpoint",
     rules={
-        "pick": blaming(lambda walk, args: failure_of(min(walk, key=address_of), args)),
+        "pick_from_ring": blaming(lambda walk, args: failure_of(min(walk, key=address_of), args)),
     },
 )
 
@@ -673,20 +673,20 @@ def fails_with_no_other(walk: Iterable[Candidate], args: PickArgs) -> PickResult
     states = [candidate.state for candidate in candidates]
     if states[:2] == [State.TRANSIENT_FAILURE, State.CONNECTING] and State.READY not in states:
         return Fail(failure_of(candidates[0], args))
-    return pick_by_a61(candidates, args)
+    return pick_from_ring_a61(candidates, args)
 
 
 second_alone_not_waited_for = Mutant(
     clause="A42-PICK-13",
     broken="a request fails if its second endpoint is CONNECTING and no endpoint is READY",
-    rules={"pick": fails_with_no_other},
+    rules={"pick_from_ring": fails_with_no_other},
 )
 
 
 def second_retried_alone(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
     """Pick as A42 does, but do not reconnect the first endpoint if the second has failed too."""
     candidates = list(walk)
-    result = pick_by_a42(candidates, args)
+    result = pick_from_ring(candidates, args)
     states = [candidate.state for candidate in candidates]
     if isinstance(result, Drop) or states[:2] != [State.TRANSIENT_FAILURE] * 2:
         return result
@@ -697,6 +697,6 @@ def second_retried_alone(walk: Iterable[Candidate], args: PickArgs) -> PickResul
 first_never_again_with_the_second = Mutant(
     clause="A42-PICK-07",
     broken="a pick does not reconnect a failed first endpoint if the second has failed too",
-    rules={"pick": second_retried_alone},
+    rules={"pick_from_ring": second_retried_alone},
     edition="seed",
 )

@@ -6,8 +6,8 @@ from typing import Any
 from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.rules.ring_states import (
     Prospect,
-    first_idle,
-    next_along_the_ring,
+    proactive_attempt,
+    proactive_attempt_a61,
 )
 from client_under_test.reference.transport.backoff import backoff_delay
 from client_under_test.reference.values import Endpoint, State
@@ -27,14 +27,14 @@ Hindered = Callable[[State, Sequence[Prospect]], bool]
 def unless(hindered: Hindered) -> ProactiveAttempt:
     """Follow A61's rule, but connect nothing if `hindered` matches."""
 
-    def proactive_attempt(
+    def broken(
         aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
     ) -> str | None:
         if hindered(aggregated, prospects):
             return None
-        return first_idle(aggregated, prospects, last_failed)
+        return proactive_attempt_a61(aggregated, prospects, last_failed)
 
-    return proactive_attempt
+    return broken
 
 
 def never_ready() -> Hindered:
@@ -70,14 +70,14 @@ def while_ready_too(
     """Connect an endpoint even if one is READY."""
     if aggregated is State.READY:
         return next(iter(idle_ones(prospects)), None)
-    return first_idle(aggregated, prospects, last_failed)
+    return proactive_attempt_a61(aggregated, prospects, last_failed)
 
 
 def the_same_again(
     aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
 ) -> str | None:
     """Connect only the same endpoint again after a failure."""
-    found = next_along_the_ring(aggregated, prospects, last_failed)
+    found = proactive_attempt(aggregated, prospects, last_failed)
     return last_failed if found is not None and last_failed is not None else found
 
 
@@ -95,7 +95,7 @@ def by_address(
 ) -> str | None:
     """Follow A61's rule, from the lowest address on."""
     ordered = sorted(prospects, key=lambda prospect: prospect.identity)
-    return first_idle(aggregated, ordered, last_failed)
+    return proactive_attempt_a61(aggregated, ordered, last_failed)
 
 
 def failures(prospects: Sequence[Prospect]) -> int:
@@ -119,16 +119,16 @@ def when_lost() -> ProactiveAttempt:
     """Follow A61's rule, and connect an endpoint when the last READY one is lost."""
     was_ready = False
 
-    def proactive_attempt(
+    def broken(
         aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
     ) -> str | None:
         nonlocal was_ready
         was_ready = was_ready or aggregated is State.READY
         if was_ready and aggregated is State.IDLE:
             return next(iter(idle_ones(prospects)), None)
-        return first_idle(aggregated, prospects, last_failed)
+        return proactive_attempt_a61(aggregated, prospects, last_failed)
 
-    return proactive_attempt
+    return broken
 
 
 replaced_when_lost = Mutant(
@@ -142,7 +142,7 @@ def when_fewer_are_ready() -> ProactiveAttempt:
     """Follow A61's rule, and connect an endpoint when one of several READY ones is lost."""
     most = 0
 
-    def proactive_attempt(
+    def broken(
         aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
     ) -> str | None:
         nonlocal most
@@ -150,9 +150,9 @@ def when_fewer_are_ready() -> ProactiveAttempt:
         most = max(most, ready)
         if 0 < ready < most:
             return next(iter(idle_ones(prospects)), None)
-        return first_idle(aggregated, prospects, last_failed)
+        return proactive_attempt_a61(aggregated, prospects, last_failed)
 
-    return proactive_attempt
+    return broken
 
 
 replaced_beside_ready = Mutant(
@@ -326,17 +326,17 @@ def beside_picked_ones() -> ProactiveAttempt:
     """Follow A61's rule, but ignore attempts that picks have caused."""
     own: set[str] = set()
 
-    def proactive_attempt(
+    def broken(
         aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
     ) -> str | None:
         counting = [
             each for each in prospects if each.identity in own or each.counted is State.IDLE
         ]
-        found = first_idle(aggregated, counting, last_failed)
+        found = proactive_attempt_a61(aggregated, counting, last_failed)
         own.update([] if found is None else [found])
         return found
 
-    return proactive_attempt
+    return broken
 
 
 own_attempts_only = Mutant(

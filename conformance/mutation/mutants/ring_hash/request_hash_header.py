@@ -10,16 +10,16 @@ from msgspec.structs import replace
 from client_under_test.reference.editions.mutants import Mutant, for_good
 from client_under_test.reference.policies.configs import RingHashConfig
 from client_under_test.reference.policies.interface import Drop, Fail, PickArgs, PickResult, Queue
-from client_under_test.reference.policies.rules.ring_config import text_header
+from client_under_test.reference.policies.rules.ring_config import request_hash_header_a76
 from client_under_test.reference.policies.rules.ring_picks import (
     Candidate,
     PickAtRandom,
     PickRules,
     RequestHash,
-    hash_of_the_header,
-    hash_of_the_route,
+    hash_for_pick,
+    hash_for_pick_a76,
     pick_at_random,
-    pick_by_a61,
+    pick_from_ring_a61,
 )
 from client_under_test.reference.values import State, Status
 from conformance.mutation.mutants.ring_hash.locality import by_priority
@@ -29,16 +29,16 @@ from conformance.mutation.mutants.ring_hash.locality import by_priority
 header_ignored = Mutant(
     clause="A76-REQ-01",
     broken="requests are hashed by the route's policies, whatever the config names",
-    rules={"hash_for_pick": hash_of_the_route},
+    rules={"hash_for_pick": hash_for_pick},
 )
 
 
 def added_to_the_route(args: PickArgs, header: str, rules: PickRules) -> RequestHash | None:
     """Combine the hash of the header with that of the route."""
-    named = hash_of_the_header(args, header, rules)
+    named = hash_for_pick_a76(args, header, rules)
     if not header or named is None or named.drawn or args.request_hash is None:
         return named
-    return RequestHash(rules.combine(args.request_hash, named.value))
+    return RequestHash(rules.combine_hashes(args.request_hash, named.value))
 
 
 route_counts_too = Mutant(
@@ -70,11 +70,11 @@ joined_with_a_space = Mutant(
 def missing_as(other: Callable[[PickArgs, str, PickRules], RequestHash | None]) -> Any:
     """Hash by the header, or by `other` if the header is missing."""
 
-    def hash_for_pick(args: PickArgs, header: str, rules: PickRules) -> RequestHash | None:
-        found = hash_of_the_header(args, header, rules)
+    def broken(args: PickArgs, header: str, rules: PickRules) -> RequestHash | None:
+        found = hash_for_pick_a76(args, header, rules)
         return other(args, header, rules) if found and found.drawn else found
 
-    return hash_for_pick
+    return broken
 
 
 missing_as_empty = Mutant(
@@ -87,7 +87,7 @@ missing_as_empty = Mutant(
 route_if_missing = Mutant(
     clause="A76-REQ-03",
     broken="a request without the header is hashed by the policies of the route",
-    rules={"hash_for_pick": missing_as(hash_of_the_route)},
+    rules={"hash_for_pick": missing_as(hash_for_pick)},
 )
 
 
@@ -96,7 +96,7 @@ def empty_as_a_value(args: PickArgs, header: str, rules: PickRules) -> RequestHa
     empty = bool(header) and values_of(header, args) == [""]
     if empty:
         return RequestHash(rules.hash_value(""))
-    return hash_of_the_header(args, header, rules)
+    return hash_for_pick_a76(args, header, rules)
 
 
 empty_value_hashed = Mutant(
@@ -109,7 +109,7 @@ empty_value_hashed = Mutant(
 
 def never_by_the_route(args: PickArgs, header: str, rules: PickRules) -> RequestHash | None:
     """Use a random hash if the config names no header."""
-    return hash_of_the_header(args, header or "x", rules)
+    return hash_for_pick_a76(args, header or "x", rules)
 
 
 random_without_a_name = Mutant(
@@ -122,7 +122,7 @@ random_without_a_name = Mutant(
 guarded_header = Mutant(
     clause="A76-REQ-12",
     broken="the name in the config is ignored while the guard is unset",
-    rules={"hash_for_pick": hash_of_the_route},
+    rules={"hash_for_pick": hash_for_pick},
     reports="not used when unset",
     issue="https://github.com/grpc/grpc-go/pull/8922",
 )
@@ -133,7 +133,9 @@ guarded_header = Mutant(
 
 def unless_it(looks_so: Callable[[str], bool]) -> Callable[[Any], str | None]:
     """Accept matching names without validation."""
-    return lambda value: value if isinstance(value, str) and looks_so(value) else text_header(value)
+    return lambda value: (
+        value if isinstance(value, str) and looks_so(value) else request_hash_header_a76(value)
+    )
 
 
 any_name_accepted = Mutant(
@@ -153,7 +155,11 @@ binary_name_accepted = Mutant(
 hyphens_rejected = Mutant(
     clause="A76-REQ-11",
     broken="every header name with a hyphen is rejected as binary",
-    xds={"request_hash_header": lambda value: None if "-" in value else text_header(value)},
+    xds={
+        "request_hash_header": lambda value: (
+            None if "-" in value else request_hash_header_a76(value)
+        )
+    },
 )
 
 
@@ -184,7 +190,7 @@ empty_keeps_the_last = Mutant(
 def by_a61(walk: Iterable[Candidate], args: PickArgs, *, one_is_connecting: bool) -> PickResult:
     """Pick as if the hash were not random."""
     del one_is_connecting
-    return pick_by_a61(walk, args)
+    return pick_from_ring_a61(walk, args)
 
 
 first_one_waited_for = Mutant(
@@ -296,7 +302,7 @@ waits_instead_of_failing = Mutant(
 header_for_good = Mutant(
     clause="A76-REQ-01",
     broken="the request_hash_header of the first config is used forever",
-    xds={"request_hash_header": for_good(text_header)},
+    xds={"request_hash_header": for_good(request_hash_header_a76)},
 )
 
 
@@ -358,7 +364,7 @@ header_lost_after_failover = Mutant(
     clause="A76-REQ-01",
     broken="below the first priority the ring has no request_hash_header",
     rules={
-        "tree": by_priority(
+        "policy_tree": by_priority(
             lambda number, policy: (
                 replace(policy, request_hash_header="")
                 if number and isinstance(policy, RingHashConfig)

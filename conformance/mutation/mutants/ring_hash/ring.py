@@ -127,7 +127,7 @@ exactly_the_minimum = Mutant(
 lightest_without_entry = Mutant(
     clause="A42-RING-06",
     broken="the lightest endpoint has no entry if others are heavier",
-    rules={"lined_up": lambda standing: all_but_the_lightest(standing) or standing},
+    rules={"endpoints_with_entries": lambda standing: all_but_the_lightest(standing) or standing},
 )
 
 
@@ -162,7 +162,9 @@ weights_ignored = Mutant(
     clause="A42-RING-09",
     broken="all endpoints have the same number of entries",
     rules={
-        "lined_up": lambda standing: tuple(replace(endpoint, weight=1) for endpoint in standing)
+        "endpoints_with_entries": lambda standing: tuple(
+            replace(endpoint, weight=1) for endpoint in standing
+        )
     },
     issue="https://github.com/grpc/grpc-rust/pull/2695",
 )
@@ -171,7 +173,7 @@ weights_ignored = Mutant(
 by_key = Mutant(
     clause="A42-RING-10",
     broken="entries are allotted in the order of the keys",
-    rules={"lined_up": lambda standing: tuple(sorted(standing, key=key_of))},
+    rules={"endpoints_with_entries": lambda standing: tuple(sorted(standing, key=key_of))},
     reports="by key",
 )
 
@@ -180,7 +182,7 @@ heaviest_first = Mutant(
     clause="A42-RING-10",
     broken="entries are allotted from the heaviest endpoint to the lightest",
     rules={
-        "lined_up": lambda standing: tuple(
+        "endpoints_with_entries": lambda standing: tuple(
             sorted(standing, key=lambda endpoint: (endpoint.weight, endpoint.key), reverse=True)
         )
     },
@@ -191,7 +193,7 @@ heaviest_first = Mutant(
 few_entries_by_key = Mutant(
     clause="A42-RING-11",
     broken="entries for too many endpoints are allotted in the order of the keys",
-    rules={"lined_up": lambda standing: tuple(sorted(standing, key=key_of))},
+    rules={"endpoints_with_entries": lambda standing: tuple(sorted(standing, key=key_of))},
     reports="every other one by key",
 )
 
@@ -300,7 +302,7 @@ def named_by_index(standing: tuple[Standing, ...]) -> tuple[Standing, ...]:
 order_matters = Mutant(
     clause="A42-RING-15",
     broken="keys of entries use the index of their endpoint in the list",
-    rules={"lined_up": named_by_index},
+    rules={"endpoints_with_entries": named_by_index},
     issue="https://github.com/envoyproxy/envoy/pull/13656",
 )
 
@@ -312,7 +314,7 @@ class LateDisorder:
         self._order: tuple[str, ...] = ()
         self._changed = math.inf
 
-    def lined_up(self, standing: tuple[Standing, ...]) -> tuple[Standing, ...]:
+    def endpoints_with_entries(self, standing: tuple[Standing, ...]) -> tuple[Standing, ...]:
         """Return the endpoints unchanged, and note when their order changes."""
         order = tuple(endpoint.identity for endpoint in standing)
         if self._order and order != self._order:
@@ -332,7 +334,7 @@ late = LateDisorder()
 order_matters_late = Mutant(
     clause="A42-RING-15",
     broken="a while after the endpoints were reordered, requests go one entry further",
-    rules={"lined_up": late.lined_up, "find_entry": late.find_entry},
+    rules={"endpoints_with_entries": late.endpoints_with_entries, "find_entry": late.find_entry},
 )
 
 
@@ -355,21 +357,21 @@ def named_by_rank(standing: tuple[Standing, ...], *, descending: bool) -> tuple[
 removal_moves_those_that_sort_behind = Mutant(
     clause="A42-RING-16",
     broken="keys of entries use the index of their endpoint in the sorted addresses",
-    rules={"lined_up": lambda standing: named_by_rank(standing, descending=False)},
+    rules={"endpoints_with_entries": lambda standing: named_by_rank(standing, descending=False)},
 )
 
 
 removal_moves_those_that_sort_before = Mutant(
     clause="A42-RING-16",
     broken="keys of entries use the index of their endpoint in the reversely sorted addresses",
-    rules={"lined_up": lambda standing: named_by_rank(standing, descending=True)},
+    rules={"endpoints_with_entries": lambda standing: named_by_rank(standing, descending=True)},
 )
 
 
 removal_moves_those_behind = Mutant(
     clause="A42-RING-16",
     broken="keys of entries use the index of their endpoint in the list",
-    rules={"lined_up": named_by_index},
+    rules={"endpoints_with_entries": named_by_index},
     issue="https://github.com/envoyproxy/envoy/pull/13656",
 )
 
@@ -407,14 +409,14 @@ addition_moves_those_behind = Mutant(
 addition_moves_those_that_sort_behind = Mutant(
     clause="A42-RING-17",
     broken="keys of entries use the index of their endpoint in the sorted addresses",
-    rules={"lined_up": lambda standing: named_by_rank(standing, descending=False)},
+    rules={"endpoints_with_entries": lambda standing: named_by_rank(standing, descending=False)},
 )
 
 
 addition_moves_those_that_sort_before = Mutant(
     clause="A42-RING-17",
     broken="keys of entries use the index of their endpoint in the reversely sorted addresses",
-    rules={"lined_up": lambda standing: named_by_rank(standing, descending=True)},
+    rules={"endpoints_with_entries": lambda standing: named_by_rank(standing, descending=True)},
 )
 
 
@@ -422,7 +424,7 @@ addition_moves_all = Mutant(
     clause="A42-RING-17",
     broken="the number of endpoints is part of the key of every entry",
     rules={
-        "lined_up": lambda standing: tuple(
+        "endpoints_with_entries": lambda standing: tuple(
             replace(endpoint, key=f"{endpoint.key}/{len(standing)}") for endpoint in standing
         )
     },
@@ -506,7 +508,7 @@ old_weights_kept = Mutant(
 rejected_list_takes_the_old_one_along = Mutant(
     clause="A42-RING-20",
     broken="a list that is rejected for a repeated address leaves the cluster without endpoints",
-    xds={"refusal_counts": lambda _noun, _features: True},
+    xds={"rejection_removes": lambda _noun, _features: True},
 )
 
 
@@ -653,7 +655,7 @@ weights_of_a_million_at_most = Mutant(
     clause="A42-RING-09",
     broken="a weight beyond 1,000,000 counts as 1,000,000",
     rules={
-        "lined_up": lambda standing: tuple(
+        "endpoints_with_entries": lambda standing: tuple(
             replace(endpoint, weight=min(endpoint.weight, 1_000_000)) for endpoint in standing
         )
     },

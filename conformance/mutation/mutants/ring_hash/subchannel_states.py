@@ -6,11 +6,11 @@ from msgspec.structs import replace
 
 from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.interface import Drop, PickArgs, PickResult, Target
-from client_under_test.reference.policies.rules.ring_picks import Candidate, pick_by_a61
+from client_under_test.reference.policies.rules.ring_picks import Candidate, pick_from_ring_a61
 from client_under_test.reference.policies.rules.ring_states import (
     Prospect,
     counted_state,
-    first_idle,
+    proactive_attempt_a61,
 )
 from client_under_test.reference.values import Endpoint, State
 from conformance.mutation.mutants.ring_hash.picker import in_list_order, leaves_alone, tells_all
@@ -80,7 +80,7 @@ def at_an_update() -> Callable[[State, Sequence[Prospect], str | None], str | No
         now = frozenset(prospect.identity for prospect in prospects)
         is_new = any(now != before and now & before for before in listed)
         listed.append(now)
-        rule = whatever_is_idle if is_new else first_idle
+        rule = whatever_is_idle if is_new else proactive_attempt_a61
         return rule(aggregated, prospects, last_failed)
 
     return proactive_attempt
@@ -96,14 +96,14 @@ connects_at_an_update = Mutant(
 picked_and_left_alone = Mutant(
     clause="A42-SUB-02",
     broken="a request does not connect the endpoint that it picks",
-    rules={"pick": leaves_alone(pick_by_a61, State.IDLE, place=0)},
+    rules={"pick_from_ring": leaves_alone(pick_from_ring_a61, State.IDLE, place=0)},
 )
 
 
 first_listed_connected = Mutant(
     clause="A42-SUB-02",
     broken="requests connect the endpoints in the order of the list, whatever their hash is",
-    rules={"along_the_ring": in_list_order},
+    rules={"endpoints_along_ring": in_list_order},
 )
 
 
@@ -112,7 +112,7 @@ def when_picked_by_another() -> Callable[[Iterable[Candidate], PickArgs], PickRe
     finders: dict[Target, PickArgs] = {}
 
     def pick(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
-        result = pick_by_a61(walk, args)
+        result = pick_from_ring_a61(walk, args)
         if isinstance(result, Drop):
             return result
         told = tuple(
@@ -128,14 +128,14 @@ def when_picked_by_another() -> Callable[[Iterable[Candidate], PickArgs], PickRe
 connected_for_the_second = Mutant(
     clause="A42-SUB-02",
     broken="an endpoint connects for the second request that picks it, not for the first",
-    rules={"pick": when_picked_by_another()},
+    rules={"pick_from_ring": when_picked_by_another()},
 )
 
 
 def not_beside_connecting(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
     """Pick as A61 does, but connect nothing while an endpoint is CONNECTING."""
     candidates = [*walk]
-    result = pick_by_a61(candidates, args)
+    result = pick_from_ring_a61(candidates, args)
     busy = any(candidate.state is CONNECTING for candidate in candidates)
     return result if isinstance(result, Drop) or not busy else replace(result, connect=())
 
@@ -143,7 +143,7 @@ def not_beside_connecting(walk: Iterable[Candidate], args: PickArgs) -> PickResu
 left_alone_beside_connecting = Mutant(
     clause="A42-SUB-02",
     broken="a request does not connect the endpoint that it picks while another is CONNECTING",
-    rules={"pick": not_beside_connecting},
+    rules={"pick_from_ring": not_beside_connecting},
 )
 
 
@@ -154,7 +154,7 @@ def not_once_lost() -> Callable[[Iterable[Candidate], PickArgs], PickResult]:
     def pick(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
         candidates = [*walk]
         known.update(each.target for each in candidates if each.state is READY)
-        result = pick_by_a61(candidates, args)
+        result = pick_from_ring_a61(candidates, args)
         if isinstance(result, Drop):
             return result
         return replace(result, connect=tuple(each for each in result.connect if each not in known))
@@ -165,14 +165,14 @@ def not_once_lost() -> Callable[[Iterable[Candidate], PickArgs], PickResult]:
 lost_one_left_alone = Mutant(
     clause="A42-SUB-02",
     broken="a request does not connect the endpoint that it picks if a connection there was lost",
-    rules={"pick": not_once_lost()},
+    rules={"pick_from_ring": not_once_lost()},
 )
 
 
 all_connected_at_a_pick = Mutant(
     clause="A42-SUB-03",
     broken="the first request connects every endpoint",
-    rules={"pick": tells_all(pick_by_a61)},
+    rules={"pick_from_ring": tells_all(pick_from_ring_a61)},
 )
 
 
@@ -181,7 +181,7 @@ def once_two_are_ready(
 ) -> str | None:
     """Connect an IDLE endpoint when two others are READY."""
     ready = [prospect for prospect in prospects if prospect.counted is READY]
-    rule = first_idle if len(ready) < SEVERAL else whatever_is_idle
+    rule = proactive_attempt_a61 if len(ready) < SEVERAL else whatever_is_idle
     return rule(aggregated, prospects, last_failed)
 
 
@@ -199,7 +199,7 @@ def at_an_update_while_ready() -> Callable[[State, Sequence[Prospect], str | Non
     def proactive_attempt(
         aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
     ) -> str | None:
-        rule = changed if aggregated is READY else first_idle
+        rule = changed if aggregated is READY else proactive_attempt_a61
         return rule(aggregated, prospects, last_failed)
 
     return proactive_attempt
@@ -341,7 +341,7 @@ def passes_over_lost() -> Callable[[Iterable[Candidate], PickArgs], PickResult]:
         connected.update(candidate.target for candidate in ready)
         if first.state is State.IDLE and first.target in connected and ready:
             return ready[0].take(args, (first.target,))
-        return pick_by_a61((first, *others), args)
+        return pick_from_ring_a61((first, *others), args)
 
     return pick
 
@@ -349,7 +349,7 @@ def passes_over_lost() -> Callable[[Iterable[Candidate], PickArgs], PickResult]:
 lost_and_passed_over = Mutant(
     clause="A42-SUB-11",
     broken="while another endpoint is READY, requests do not wait for one that lost its connection",
-    rules={"pick": passes_over_lost()},
+    rules={"pick_from_ring": passes_over_lost()},
 )
 
 
@@ -379,7 +379,7 @@ def once_ready() -> Callable[[State, Sequence[Prospect], str | None], str | None
         renewed = next((each.identity for each in lost if each.identity in ready), None)
         if aggregated is READY and renewed is not None:
             return renewed
-        return first_idle(aggregated, prospects, last_failed)
+        return proactive_attempt_a61(aggregated, prospects, last_failed)
 
     return proactive_attempt
 
@@ -411,7 +411,7 @@ connected_anew = Mutant(
 priorities_made_anew = Mutant(
     clause="A42-SUB-14",
     broken="an update of any leaf replaces the policies of all priorities",
-    rules={"goes_on": lambda _before, _now: False},
+    rules={"keeps_priority_name": lambda _before, _now: False},
 )
 
 
@@ -441,7 +441,7 @@ def renewed_by_any_request() -> Callable[[Iterable[Candidate], PickArgs], PickRe
     def pick(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
         candidates = list(walk)
         ready.update(each.target for each in candidates if each.state is READY)
-        result = pick_by_a61(candidates, args)
+        result = pick_from_ring_a61(candidates, args)
         if isinstance(result, Drop):
             return result
         lost = (each.target for each in candidates if each.state is State.IDLE)
@@ -454,5 +454,5 @@ def renewed_by_any_request() -> Callable[[Iterable[Candidate], PickArgs], PickRe
 lost_and_renewed_by_any_request = Mutant(
     clause="A42-SUB-13",
     broken="any request reconnects the endpoints that lost their connections",
-    rules={"pick": renewed_by_any_request()},
+    rules={"pick_from_ring": renewed_by_any_request()},
 )

@@ -3,7 +3,11 @@
 from collections.abc import Sequence
 from math import prod
 
-from client_under_test.reference.clusters.weights import Weights, products, shares
+from client_under_test.reference.clusters.weights import (
+    Weights,
+    endpoint_weights,
+    endpoint_weights_a113,
+)
 from client_under_test.reference.editions.mutants import Mutant
 
 
@@ -18,7 +22,10 @@ def exact_shares(localities: Sequence[Weights]) -> tuple[tuple[int, ...], ...]:
 
 def nothing_for_the_smallest(localities: Sequence[Weights]) -> tuple[tuple[int, ...], ...]:
     """Return the shares, with the smallest share set to zero."""
-    return tuple(tuple(weight - (weight == 1) for weight in share) for share in shares(localities))
+    return tuple(
+        tuple(weight - (weight == 1) for weight in share)
+        for share in endpoint_weights_a113(localities)
+    )
 
 
 not_rounded = Mutant(
@@ -39,6 +46,6 @@ smallest_left_out = Mutant(
 guarded = Mutant(
     clause="A113-WEIGHT-03",
     broken="weights are multiplied, without shares",
-    rules={"endpoint_weights": products},
+    rules={"endpoint_weights": endpoint_weights},
     reports="by products when unset",
 )

@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.session_affinity import (
+    cookie_must_be_set,
+    cookie_path_matches,
     cookies_sent,
-    must_be_set,
-    path_matches,
-    with_attributes,
+    set_cookie,
 )
 
 EDITION: Final = "session-affinity"
@@ -32,7 +32,7 @@ any_cookie_counts = Mutant(
         "cookies_sent": lambda metadata: [
             ("xdspec-affinity", value) for _, value in cookies_sent(metadata)
         ],
-        "bad_cookie_counts_as_none": False,
+        "ignores_invalid_cookie": False,
     },
     edition=EDITION,
 )
@@ -41,9 +41,7 @@ any_cookie_counts = Mutant(
 fixed_name = Mutant(
     clause="A55-COOKIE-02",
     broken="the cookie is called session, whatever the config says",
-    rules={
-        "set_cookie": lambda cookie, value: with_attributes(replace(cookie, name="session"), value)
-    },
+    rules={"set_cookie": lambda cookie, value: set_cookie(replace(cookie, name="session"), value)},
     edition=EDITION,
 )
 
@@ -51,7 +49,7 @@ fixed_name = Mutant(
 without_path = Mutant(
     clause="A55-COOKIE-03",
     broken="the cookie has no path",
-    rules={"set_cookie": lambda cookie, value: with_attributes(replace(cookie, path=""), value)},
+    rules={"set_cookie": lambda cookie, value: set_cookie(replace(cookie, path=""), value)},
     edition=EDITION,
 )
 
@@ -59,7 +57,7 @@ without_path = Mutant(
 root_path = Mutant(
     clause="A55-COOKIE-03",
     broken="the path of the cookie is the root",
-    rules={"set_cookie": lambda cookie, value: with_attributes(replace(cookie, path="/"), value)},
+    rules={"set_cookie": lambda cookie, value: set_cookie(replace(cookie, path="/"), value)},
     edition=EDITION,
 )
 
@@ -67,7 +65,7 @@ root_path = Mutant(
 without_ttl = Mutant(
     clause="A55-COOKIE-04",
     broken="the cookie has no ttl",
-    rules={"set_cookie": lambda cookie, value: with_attributes(replace(cookie, ttl=0), value)},
+    rules={"set_cookie": lambda cookie, value: set_cookie(replace(cookie, ttl=0), value)},
     edition=EDITION,
 )
 
@@ -76,7 +74,7 @@ ttl_rounded_up = Mutant(
     clause="A55-COOKIE-04",
     broken="the ttl of the cookie is a second longer",
     rules={
-        "set_cookie": lambda cookie, value: with_attributes(
+        "set_cookie": lambda cookie, value: set_cookie(
             replace(cookie, ttl=cookie.ttl and cookie.ttl + 1), value
         )
     },
@@ -127,7 +125,7 @@ first_cookie_only = Mutant(
 last_of_the_name = Mutant(
     clause="A55-COOKIE-07",
     broken="the last of several cookies of the name is used",
-    rules={"which_cookie": lambda values: values[-1] if values else None},
+    rules={"choose_cookie": lambda values: values[-1] if values else None},
     edition=EDITION,
 )
 
@@ -135,7 +133,7 @@ last_of_the_name = Mutant(
 none_of_several = Mutant(
     clause="A55-COOKIE-07",
     broken="several cookies of the name count as none",
-    rules={"which_cookie": lambda values: values[0] if len(values) == 1 else None},
+    rules={"choose_cookie": lambda values: values[0] if len(values) == 1 else None},
     edition=EDITION,
 )
 
@@ -153,7 +151,7 @@ not_the_same_path = Mutant(
     broken="the path of the cookie must be shorter than that of the request",
     rules={
         "cookie_path_matches": lambda path, of_cookie: (
-            path != of_cookie and path_matches(path, of_cookie)
+            path != of_cookie and cookie_path_matches(path, of_cookie)
         )
     },
     edition=EDITION,
@@ -173,7 +171,7 @@ path_below = Mutant(
     broken="requests above the path of the cookie match, too",
     rules={
         "cookie_path_matches": lambda path, of_cookie: (
-            path_matches(path, of_cookie) or path_matches(of_cookie, path)
+            cookie_path_matches(path, of_cookie) or cookie_path_matches(of_cookie, path)
         )
     },
     edition=EDITION,
@@ -184,7 +182,9 @@ any_case = Mutant(
     clause="A55-COOKIE-09",
     broken="upper and lower case of the path of the cookie do not count",
     rules={
-        "cookie_path_matches": lambda path, of_cookie: path_matches(path.lower(), of_cookie.lower())
+        "cookie_path_matches": lambda path, of_cookie: cookie_path_matches(
+            path.lower(), of_cookie.lower()
+        )
     },
     edition=EDITION,
 )
@@ -201,7 +201,7 @@ any_prefix = Mutant(
 passed_through = Mutant(
     clause="A55-COOKIE-11",
     broken="the response to a request with a malformed cookie sets none",
-    rules={"bad_cookie_counts_as_none": False},
+    rules={"ignores_invalid_cookie": False},
     edition=EDITION,
 )
 
@@ -217,6 +217,8 @@ always_set = Mutant(
 never_replaced = Mutant(
     clause="A55-COOKIE-13",
     broken="a response sets a cookie only if the request has none",
-    rules={"cookie_must_be_set": lambda sent, used: sent is None and must_be_set(sent, used)},
+    rules={
+        "cookie_must_be_set": lambda sent, used: sent is None and cookie_must_be_set(sent, used)
+    },
     edition=EDITION,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from client_under_test.reference.editions.mutants import Mutant
-from client_under_test.reference.session_affinity import most_specific
+from client_under_test.reference.session_affinity import session_override
 
 EDITION: Final = "session-affinity"
 
@@ -82,7 +82,7 @@ not_of_the_host = Mutant(
     clause="A55-CONF-07",
     broken="overrides of virtual hosts are ignored",
     rules={
-        "session_override": lambda overrides, name, top: most_specific(overrides[:-1], name, top)
+        "session_override": lambda overrides, name, top: session_override(overrides[:-1], name, top)
     },
     edition=EDITION,
 )
@@ -92,7 +92,9 @@ of_the_host_first = Mutant(
     clause="A55-CONF-07",
     broken="the override of the virtual host comes before that of the route",
     rules={
-        "session_override": lambda overrides, name, top: most_specific(overrides[::-1], name, top)
+        "session_override": lambda overrides, name, top: session_override(
+            overrides[::-1], name, top
+        )
     },
     edition=EDITION,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from client_under_test.reference.editions.mutants import Mutant
-from client_under_test.reference.xds.session_rules import is_in_range
+from client_under_test.reference.xds.session_rules import idle_timeout_is_accepted
 
 EDITION: Final = "session-affinity"
 
@@ -29,6 +29,10 @@ any_idle_timeout = Mutant(
 any_nanoseconds = Mutant(
     clause="A75-SESSION-03",
     broken="the nanoseconds of an idle_timeout are not checked",
-    xds={"idle_timeout_is_accepted": lambda seconds, _nanoseconds: is_in_range(seconds, 0)},
+    xds={
+        "idle_timeout_is_accepted": lambda seconds, _nanoseconds: idle_timeout_is_accepted(
+            seconds, 0
+        )
+    },
     edition=EDITION,
 )

@@ -9,13 +9,13 @@ from msgspec.structs import replace
 from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.rules.override_host import (
     HostChoice,
-    choose_any_host,
     choose_host,
-    used_alone,
+    choose_host_a75,
+    cookie_addresses,
 )
-from client_under_test.reference.session_affinity import Host, read_value
+from client_under_test.reference.session_affinity import Host, cookie_host
 from client_under_test.reference.values import DRAINING, HEALTHY, UNKNOWN, Locality, State
-from client_under_test.reference.xds.session_rules import known_statuses
+from client_under_test.reference.xds.session_rules import override_host_status
 
 EDITION: Final = "session-affinity"
 
@@ -31,7 +31,9 @@ draining_for_all = Mutant(
 draining_for_none = Mutant(
     clause="A55-HOST-02",
     broken="no session stays at a DRAINING endpoint",
-    rules={"may_be_chosen": lambda health, statuses: health in statuses and health != DRAINING},
+    rules={
+        "host_may_be_chosen": lambda health, statuses: health in statuses and health != DRAINING
+    },
     edition=EDITION,
 )
 
@@ -39,7 +41,7 @@ draining_for_none = Mutant(
 draining_unlisted = Mutant(
     clause="A55-HOST-03",
     broken="sessions stay at a DRAINING endpoint, whatever override_host_status says",
-    rules={"may_be_chosen": lambda health, statuses: health in statuses or health == DRAINING},
+    rules={"host_may_be_chosen": lambda health, statuses: health in statuses or health == DRAINING},
     edition=EDITION,
 )
 
@@ -48,7 +50,7 @@ draining_by_default = Mutant(
     clause="A55-HOST-03",
     broken="an unset override_host_status has DRAINING",
     xds={
-        "override_host_status": lambda written: known_statuses(
+        "override_host_status": lambda written: override_host_status(
             (UNKNOWN, HEALTHY, DRAINING) if written is None else written
         )
     },
@@ -59,7 +61,7 @@ draining_by_default = Mutant(
 healthy_unlisted = Mutant(
     clause="A55-HOST-04",
     broken="sessions go to UNKNOWN and HEALTHY endpoints, whatever override_host_status says",
-    rules={"may_be_chosen": lambda health, statuses: health in statuses or health != DRAINING},
+    rules={"host_may_be_chosen": lambda health, statuses: health in statuses or health != DRAINING},
     edition=EDITION,
 )
 
@@ -68,7 +70,7 @@ unknown_is_healthy = Mutant(
     clause="A55-HOST-04",
     broken="an UNKNOWN endpoint counts as HEALTHY",
     rules={
-        "may_be_chosen": lambda health, statuses: (
+        "host_may_be_chosen": lambda health, statuses: (
             health in statuses or (health == UNKNOWN and HEALTHY in statuses)
         )
     },
@@ -115,7 +117,7 @@ idle_passed_over = Mutant(
     clause="A55-PICK-01",
     broken="the LB policy picks if the endpoint of a cookie is not connected",
     rules={
-        "choose_host": lambda found: choose_any_host(
+        "choose_host": lambda found: choose_host_a75(
             [each for each in found if each[1] not in {None, State.IDLE}]
         )
     },
@@ -127,7 +129,7 @@ connecting_passed_over = Mutant(
     clause="A55-PICK-02",
     broken="the LB policy picks while the endpoint of a cookie connects",
     rules={
-        "choose_host": lambda found: choose_any_host(
+        "choose_host": lambda found: choose_host_a75(
             [each for each in found if each[1] is not State.CONNECTING]
         )
     },
@@ -140,7 +142,7 @@ failed_waits = Mutant(
     broken="requests wait for an endpoint that has failed",
     rules={
         "choose_host": lambda found: (
-            choose_any_host(found) or (HostChoice(found[0][0], "wait") if found else None)
+            choose_host_a75(found) or (HostChoice(found[0][0], "wait") if found else None)
         )
     },
     edition=EDITION,
@@ -150,7 +152,7 @@ failed_waits = Mutant(
 without_locality = Mutant(
     clause="A55-PICK-04",
     broken="requests with a cookie count for a locality without a name",
-    rules={"host_counts_for": lambda _locality: Locality()},
+    rules={"locality_for_load": lambda _locality: Locality()},
     edition=EDITION,
 )
 
@@ -166,14 +168,14 @@ within_the_priority = Mutant(
 one_address = Mutant(
     clause="A61-SESSION-01",
     broken="a cookie has the used address of an endpoint only",
-    rules={"cookie_addresses": used_alone},
+    rules={"cookie_addresses": cookie_addresses},
     edition=EDITION,
 )
 
 
 def first_address(value: str) -> Host | None:
     """Read only the first address of a cookie."""
-    host = read_value(value)
+    host = cookie_host(value)
     return None if host is None else replace(host, addresses=host.addresses[:1])
 
 

@@ -8,10 +8,10 @@ from typing import Any, Final
 from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.session_affinity import (
     Host,
-    cluster_as_drawn,
-    host_alone,
-    host_and_cluster,
-    must_be_set,
+    cookie_content,
+    cookie_content_a60,
+    cookie_must_be_set,
+    session_cluster,
 )
 
 EDITION: Final = "session-affinity"
@@ -22,7 +22,7 @@ def in_form(form: str) -> Mapping[str, Callable[..., Any]]:
     before, after = form.split("{}")
 
     def write(addresses: Sequence[str], cluster: str) -> str:
-        return host_and_cluster(addresses, form.format(cluster))
+        return cookie_content_a60(addresses, form.format(cluster))
 
     def choose(sent: Host | None, clusters: Sequence[str], drawn: str) -> str:
         named = "" if sent is None else sent.cluster.removeprefix(before).removesuffix(after)
@@ -34,7 +34,7 @@ def in_form(form: str) -> Mapping[str, Callable[..., Any]]:
 without_cluster = Mutant(
     clause="A60-CLUSTER-01",
     broken="the cookie has no cluster",
-    rules={"cookie_content": host_alone},
+    rules={"cookie_content": cookie_content},
     edition=EDITION,
 )
 
@@ -42,7 +42,7 @@ without_cluster = Mutant(
 first_cluster = Mutant(
     clause="A60-CLUSTER-01",
     broken="the cookie names the first cluster, whichever served",
-    rules={"cookie_content": lambda addresses, _cluster: host_and_cluster(addresses, "one")},
+    rules={"cookie_content": lambda addresses, _cluster: cookie_content_a60(addresses, "one")},
     edition=EDITION,
 )
 
@@ -68,7 +68,7 @@ prefixed = Mutant(
 drawn_anyway = Mutant(
     clause="A60-CLUSTER-03",
     broken="the cluster is drawn by weight, whatever the cookie says",
-    rules={"session_cluster": cluster_as_drawn},
+    rules={"session_cluster": session_cluster},
     edition=EDITION,
 )
 
@@ -77,7 +77,9 @@ set_in_the_second = Mutant(
     clause="A60-CLUSTER-04",
     broken="responses from the second cluster always set a cookie",
     rules={
-        "cookie_must_be_set": lambda sent, used: must_be_set(sent, used) or used.cluster == "two"
+        "cookie_must_be_set": lambda sent, used: (
+            cookie_must_be_set(sent, used) or used.cluster == "two"
+        )
     },
     edition=EDITION,
 )
@@ -94,6 +96,6 @@ any_cluster = Mutant(
 drawn_without_host = Mutant(
     clause="A60-CLUSTER-06",
     broken="the cluster of a cookie is drawn in spite of it",
-    rules={"session_cluster": cluster_as_drawn},
+    rules={"session_cluster": session_cluster},
     edition=EDITION,
 )

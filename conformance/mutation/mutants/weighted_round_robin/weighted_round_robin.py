@@ -85,7 +85,7 @@ any_parts = Mutant(
 passed_over = Mutant(
     clause="A58-WRR-05",
     broken="ClientSideWeightedRoundRobin is skipped, though A58 is declared",
-    xds={"supports": lambda type_url: type_url != WEIGHTED},
+    xds={"supports_policy": lambda type_url: type_url != WEIGHTED},
     edition=EDITION,
 )
 
