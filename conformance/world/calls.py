@@ -333,9 +333,9 @@ class CallMaker:
         listed = "; ".join(f"{count} ended with {how}" for how, count in ended.items())
         return f". Requests under way: {listed}" if listed else ""
 
-    def told(self) -> tuple[ReportedCall, ...]:
+    def reported(self) -> tuple[ReportedCall, ...]:
         """Return how calls ended according to the client."""
-        return tuple(call for batch in self._under_way for call in batch.told())
+        return tuple(call for batch in self._under_way for call in batch.reported())
 
 
 def _pairs(headers: Headers) -> tuple[tuple[str, str | bytes], ...]:

@@ -220,7 +220,7 @@ class ChannelStates:
         """Each watch that was begun, with what its channel is called in evidence."""
 
     async def watch(self, channel: Channel | None = None) -> StateWatch:
-        """Have the channel's state told from now on.
+        """Watch the states that the channel reports from now on.
 
         Raises:
             ConversationFailed: the client died, hung or babbled.
@@ -241,7 +241,7 @@ class ChannelStates:
             since: the number of first states that are left out.
         """
         await waits.watched(watched.reached(*states, deadline=timing.EVENT, since=since))
-        return self.told(watched, since=since)
+        return self.reported(watched, since=since)
 
     async def require(
         self, watched: StateWatch, *states: StateName, why: str, since: int = 0
@@ -259,13 +259,13 @@ class ChannelStates:
         """
         reached = watched.reached(*states, deadline=timing.EVENT, since=since)
         if not await waits.came(reached):
-            told = ", ".join(state.state for state in watched.states[since:]) or "nothing"
+            reported = ", ".join(state.state for state in watched.states[since:]) or "nothing"
             raise PreconditionTimeout(
-                f"the channel was not {' or '.join(states)} within {timing.EVENT:g} s, but told "
-                f"{told}, though {why}"
+                f"the channel was not {' or '.join(states)} within {timing.EVENT:g} s, but "
+                f"reported {reported}, though {why}"
             )
 
-    def told(self, watched: StateWatch, *, since: int = 0) -> States:
+    def reported(self, watched: StateWatch, *, since: int = 0) -> States:
         """Return the states of a channel reported so far, without the first `since`."""
         return States(
             tuple(

@@ -86,7 +86,7 @@ class Control:
         """What is served now; None: nothing yet."""
         return self.references.served
 
-    async def serve(self, served: XdsConfig, *, told: str = "", unheard: bool = False) -> None:
+    async def serve(self, served: XdsConfig, *, label: str = "", unheard: bool = False) -> None:
         """Serve this configuration; a connected client must ACK what changes.
 
         This covers only resources that a conforming client subscribes to: it does not respond to
@@ -94,7 +94,7 @@ class Control:
 
         Args:
             served: the whole configuration.
-            told: a description for failure messages; the default is the whole configuration.
+            label: a text for failure messages; the default is the whole configuration.
             unheard: do not wait for the response, as the scenario observes whether the client
                 subscribes at all.
 
@@ -105,7 +105,7 @@ class Control:
         """
         self._before = before = self.served
         self.references.add(served)
-        self.history.append(told or str(served))
+        self.history.append(label or str(served))
         self._ask_for_load(before, served)
         if before is None:
             self._first = await self._plane.set(*served.resources())
@@ -124,14 +124,14 @@ class Control:
             self.require_accepted(kind, await self.answer(push, kind))
 
     async def offer(
-        self, kind: Kind, *offered: Any, told: str = "", deadline: float = timing.ANSWER
+        self, kind: Kind, *offered: Any, label: str = "", deadline: float = timing.ANSWER
     ) -> Answer:
         """Send resources that the client may reject in one response, and return its answer.
 
         Args:
             kind: the kind of the resources.
             offered: the resources.
-            told: a description for failure messages; the default is the whole resources.
+            label: a text for failure messages; the default is the whole resources.
             deadline: the deadline for the answer.
 
         Raises:
@@ -141,11 +141,11 @@ class Control:
         self._before = self.served
         push = await self._plane.set(*offered)
         said = f"an offer of {kind.name} version {push.versions[kind]}"
-        words = [told] if told else [" ".join(str(resource).split()) for resource in offered]
+        words = [label] if label else [" ".join(str(resource).split()) for resource in offered]
         self.history += [f"{said}: {word}" for word in words]
         return await self.answer(push, kind, deadline=deadline)
 
-    async def offer_large(self, offered: RawResource, *, told: str) -> Answer | None:
+    async def offer_large(self, offered: RawResource, *, label: str) -> Answer | None:
         """Send what may be too large to be read: None if the client ends the stream instead.
 
         Raises:
@@ -153,7 +153,7 @@ class Control:
             PreconditionTimeout: it asks for nothing of it.
         """
         kind, mark = offered.kind, self.mark
-        heard = asyncio.create_task(self.offer(kind, offered, told=told))
+        heard = asyncio.create_task(self.offer(kind, offered, label=label))
         ended = asyncio.create_task(
             self._plane.transcript.wait(
                 lambda event: isinstance(event, StreamClosed) and event.service is Service.ADS,

@@ -270,7 +270,7 @@ class PendingCalls:
             for call in self._batch.outcomes
         }
 
-    def told(self) -> tuple[ReportedCall, ...]:
+    def reported(self) -> tuple[ReportedCall, ...]:
         """Return how calls ended according to the client, if the caller has not given them up."""
         if self._caller.is_closed or not self._batch.tells_times:
             return ()

@@ -163,7 +163,7 @@ class Preconditions:
     def _contradictions(self, doubt: float) -> tuple[Contradiction, ...]:
         return tuple(
             contradictions(
-                self._calls.told(),
+                self._calls.reported(),
                 ((name, row) for row in self._fleet.ledger.rpcs for name in settlement.ids(row)),
                 self._fleet.ledger.attempts,
                 doubt=doubt,

@@ -117,9 +117,9 @@ class World:
         """Start `count` more endpoints, all in this mode (by default SERVE)."""
         return await self.registry.more(count, mode=mode)
 
-    async def serve(self, served: XdsConfig, *, told: str = "", unheard: bool = False) -> None:
+    async def serve(self, served: XdsConfig, *, label: str = "", unheard: bool = False) -> None:
         """Serve a configuration; a connected client must ACK what changes. See `Control.serve`."""
-        await self.control.serve(served, told=told, unheard=unheard)
+        await self.control.serve(served, label=label, unheard=unheard)
 
     async def addresses(self, count: int) -> tuple[str, ...]:
         """Start `count` more endpoints that serve, and return their addresses."""

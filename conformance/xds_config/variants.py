@@ -23,7 +23,7 @@ from fake_control_plane import Kind, RawResource
 TYPE: Final = "type.googleapis.com"
 
 
-class ClusterVariant(msgspec.Struct, frozen=True):
+class ResourceVariant(msgspec.Struct, frozen=True):
     """A change to a valid resource, and the clause that specifies the result."""
 
     clause: str
@@ -61,13 +61,13 @@ class RawClusterVariant(msgspec.Struct, frozen=True):
     """A valid Cluster followed by raw bytes, which need not be a valid message."""
 
     clause: str
-    told: str
+    description: str
     """A description of the bytes."""
     body: bytes
 
     def __str__(self) -> str:
         """Return a description of the change for a failure message."""
-        return f"but with {self.told}, {len(self.body)} bytes"
+        return f"but with {self.description}, {len(self.body)} bytes"
 
     def of(self, cluster: Any) -> RawResource:
         """Return the Cluster with these bytes appended."""

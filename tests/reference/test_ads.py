@@ -299,7 +299,7 @@ def test_a_bad_resource_is_not_kept_from_use_if_the_rule_says_so() -> None:
 
 
 def test_before_a46_good_resources_beside_bad_ones_were_not_used() -> None:
-    ads = subscribed("a", "b", uses_good_beside_bad=False)
+    ads = subscribed("a", "b", uses_valid_resources=False)
     respond(ads, "1", bad("a"), good("b"))
     assert ads.outcome(Kind.CLUSTER, "b") is None
     respond(ads, "2", good("b"))
@@ -307,13 +307,13 @@ def test_before_a46_good_resources_beside_bad_ones_were_not_used() -> None:
 
 
 def test_what_is_left_out_stays_if_the_rule_says_so() -> None:
-    ads = subscribed("a", "b", left_out_is_deleted=lambda _noun: False)
+    ads = subscribed("a", "b", omission_deletes=lambda _noun: False)
     respond(ads, "1", good("a"), good("b"))
     assert Changed(Kind.CLUSTER, "a") not in respond(ads, "2", good("b"))
 
 
 def test_who_is_asked_for_can_be_another() -> None:
-    ads = subscribed("a", "b", names_asked_for=lambda noun, names: (*names, noun))
+    ads = subscribed("a", "b", names_to_request=lambda noun, names: (*names, noun))
     assert only_request(ads.stream_started()).names == ("a", "b", "Cluster")
 
 
@@ -372,6 +372,8 @@ def test_time_begins_anew_for_what_was_only_lost() -> None:
 
 
 def test_what_a_lost_stream_means_is_a_rule() -> None:
-    ads = subscribed("a", end_is_an_error=lambda _answered: True, hears_of_loss=lambda _n, _t: True)
+    ads = subscribed(
+        "a", stream_end_is_error=lambda _answered: True, reports_lost_stream=lambda _n, _t: True
+    )
     respond(ads, "1", good("a"))
     assert Changed(Kind.CLUSTER, "a") in ads.stream_ended(BROKEN)

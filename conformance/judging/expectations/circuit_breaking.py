@@ -36,7 +36,7 @@ class RequestsAdmitted(TimeDependent, frozen=True, tag="admits", kw_only=True):
 
     @property
     def room(self) -> int:
-        """How many more may open, of fewer than any limit is that is none."""
+        """Return how many more streams the limit admits, at most the default limit."""
         return admitted(self.thresholds, in_flight=self.in_flight, asked=USUAL_LIMIT)
 
     def finding(self, seen: Observation) -> Finding:

@@ -75,8 +75,8 @@ async def test_resource_wrapper(world: World) -> None:
 def features(world: World) -> set[str]:
     """Return the client_features in the client's requests."""
     asked = (event for event in world.plane.transcript.events if isinstance(event, Request))
-    told = (request.identity for request in asked if request.identity is not None)
-    return {feature for request in told for feature in request.client_features}
+    identities = (request.identity for request in asked if request.identity is not None)
+    return {feature for request in identities for feature in request.client_features}
 
 
 ASKED = "Clusters.one"

@@ -28,10 +28,10 @@ from conformance.scenarios.helpers.aggregates import (
 from conformance.world import World
 from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.routes import CLUSTER_HEADER
-from conformance.xds_config.variants import ClusterVariant
+from conformance.xds_config.variants import ResourceVariant
 from fake_control_plane import Kind, RawResource
 
-NO_EDS_CONFIG = ClusterVariant("", less="eds_cluster_config")
+NO_EDS_CONFIG = ResourceVariant("", less="eds_cluster_config")
 
 
 PLACES = {

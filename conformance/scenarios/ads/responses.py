@@ -1,4 +1,4 @@
-"""xDS protocol: responses that are late, odd or too many."""
+"""xDS protocol: responses that are late, variant or too many."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ async def test_large_response(world: World) -> None:
     endpoints.cluster_name = "other endpoints"
     await world.plane.set(endpoints)
     for cluster, config in ((filler, there), (here.cluster(), here)):
-        answer = await world.control.offer(Kind.CLUSTER, cluster, told=f"a Cluster for {config}")
+        answer = await world.control.offer(Kind.CLUSTER, cluster, label=f"a Cluster for {config}")
         await world.check("A27-ADS-14", answer, AckedOrNacked(acked=True))
         used = AllServedBy(config.addresses())
         calls = await world.eventually(used, partial(world.call, world.sessions(1)))

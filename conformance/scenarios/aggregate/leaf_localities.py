@@ -160,7 +160,7 @@ async def test_locality_changes_priority(world: World) -> None:
     alone = AllServedBy((used.address,))
     await world.rounds.require(alone, partial(calls_to, world, ROOT), why="no other is listed")
     headers = [{**session, CLUSTER_HEADER: ROOT} for session in world.sessions(BACKGROUND_REQUESTS)]
-    meanwhile = await BackgroundTraffic.begin(world, headers)
+    meanwhile = await BackgroundTraffic.start(world, headers)
     for number, endpoint in enumerate(failing, start=1):
         await world.serve(moving(served, tier(number, [endpoint]), here))
         await world.attempts.require_one(endpoint, why="an update put it first")

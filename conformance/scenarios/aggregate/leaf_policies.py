@@ -15,13 +15,13 @@ from conformance.judging.expectations import (
 )
 from conformance.scenarios.helpers.aggregates import calls_to, deploy
 from conformance.scenarios.helpers.circuit_breaking import lose
-from conformance.scenarios.helpers.live_clusters import AFTERWARDS, LiveCluster
+from conformance.scenarios.helpers.live_clusters import LiveCluster
 from conformance.world import ENOUGH_TO_DIFFER, ENOUGH_TO_SPREAD, TURNS, World
 from conformance.xds_config.broken import unhealthy, with_clusters_changed
 from conformance.xds_config.config import aggregate, single_locality
 from conformance.xds_config.policies import RoundRobin
 from conformance.xds_config.routes import CLUSTER_HEADER, SESSION
-from conformance.xds_config.variants import ClusterVariant
+from conformance.xds_config.variants import ResourceVariant
 from test_servers import Serve, Stall
 
 GUARD = "GRPC_XDS_AGGREGATE_CLUSTER_BACKWARD_COMPAT"
@@ -62,20 +62,20 @@ async def test_policy_of_each_leaf(world: World) -> None:
     await check_ring("last")
 
 
-@scenario("A75-LEAF-02", AFTERWARDS)
+@scenario("A75-LEAF-02", "A37-VALID-29")
 async def test_policy_of_aggregate(world: World) -> None:
     """The client accepts an aggregate with another LB policy than CLUSTER_PROVIDED."""
-    live = await LiveCluster.begin(world, "aggregate")
+    live = await LiveCluster.start(world, "aggregate")
     for policy in ("ROUND_ROBIN", "RING_HASH"):
-        await live.taken(ClusterVariant("A75-LEAF-02", f"lb_policy: {policy}"))
+        await live.check_accepted(ResourceVariant("A75-LEAF-02", f"lb_policy: {policy}"))
 
 
-@scenario("A75-LEAF-03", AFTERWARDS)
+@scenario("A75-LEAF-03", "A37-VALID-29")
 @pytest.mark.parametrize("policy", UNSUPPORTED.values(), ids=UNSUPPORTED)
 async def test_unsupported_policy_of_aggregate(world: World, policy: str) -> None:
     """The LB policy of an aggregate is unsupported: the client accepts or rejects the Cluster."""
-    live = await LiveCluster.begin(world, "aggregate")
-    await live.left_open(ClusterVariant("A75-LEAF-03", policy), used=True)
+    live = await LiveCluster.start(world, "aggregate")
+    await live.report_choice(ResourceVariant("A75-LEAF-03", policy), used=True)
 
 
 @scenario("A75-LEAF-04", alone=True, seconds=1)

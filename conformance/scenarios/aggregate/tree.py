@@ -154,10 +154,10 @@ def named(cluster: Cluster) -> Cluster:
 async def test_service_name_of_other_type(world: World) -> None:
     """The client uses an EDS service_name only if the cluster is of type EDS."""
     planted = await deploy(world, {"m": "b a"})
-    odd: Any = planted.served.get_cluster("m").resource()
-    odd.eds_cluster_config.eds_config.ads.SetInParent()
-    odd.eds_cluster_config.service_name = "a-service"
-    await world.serve(with_raw_clusters(planted.served, odd))
+    variant: Any = planted.served.get_cluster("m").resource()
+    variant.eds_cluster_config.eds_config.ads.SetInParent()
+    variant.eds_cluster_config.service_name = "a-service"
+    await world.serve(with_raw_clusters(planted.served, variant))
     calls = await calls_to(world, "m")
     await world.check("A37-TREE-09", calls, at_the_first(planted.served, "m"))
     expected = subscriptions_of(planted.served, "ENDPOINTS", ever=True)
@@ -172,10 +172,10 @@ async def test_service_name_of_logical_dns(world: World) -> None:
     """
     (address,) = await world.addresses(1)
     served = logical_dns(address, is_reported=True)
-    odd: Any = served.cluster()
-    odd.eds_cluster_config.eds_config.ads.SetInParent()
-    odd.eds_cluster_config.service_name = "a-service"
-    await world.serve(with_raw_clusters(served, odd))
+    variant: Any = served.cluster()
+    variant.eds_cluster_config.eds_config.ads.SetInParent()
+    variant.eds_cluster_config.service_name = "a-service"
+    await world.serve(with_raw_clusters(served, variant))
     await world.require_served(world.sessions(20))
     expected = balanced(served)
     await world.check("A37-TREE-09", await reported(world, expected), expected)

@@ -131,7 +131,7 @@ async def test_update(world: World, clause: str, shapes: tuple[Shape, ...]) -> N
     await in_use(world, first, ROOT)
     world.checks.turn_to(clause)
     headers = [{**session, CLUSTER_HEADER: ROOT} for session in world.sessions(BACKGROUND_REQUESTS)]
-    meanwhile = await BackgroundTraffic.begin(world, headers)
+    meanwhile = await BackgroundTraffic.start(world, headers)
     for then in later:
         await world.serve(then)
         await check_use(world, clause, then)
@@ -341,7 +341,7 @@ async def test_shared_service_name(world: World) -> None:
     expected = subscriptions_of(served, "ENDPOINTS", ever=True)
     await world.check("A37-TREE-34", await world.control.asked_until(expected), expected)
     await world.check("A37-TREE-34", world.control.asked(), SubscribesOnce())
-    await Streams(world).fill(ROOT, FEW)
+    await Streams(world).require_open(ROOT, FEW)
     await world.check("A37-TREE-34", await calls_to(world, ROOT), EndsWith("UNAVAILABLE"))
     world.checks.require("A37-LOAD-07")
     first_alone = replace(served, clusters=(b,), routes=())

@@ -2,14 +2,12 @@
 
 from conformance.judging.declaration import scenario
 from conformance.scenarios.helpers.live_clusters import (
-    AFTERWARDS,
-    UNCHANGED,
     LiveCluster,
     clauses_of,
 )
 from conformance.world import World
 from conformance.xds_config.bootstrap import PROVIDER, WITH_CERTIFICATES
-from conformance.xds_config.variants import TYPE, ClusterVariant, given_bytes, packed
+from conformance.xds_config.variants import TYPE, ResourceVariant, given_bytes, packed
 
 NO_MESSAGE = r"\377\377"
 """Bytes that are no valid start of a message."""
@@ -47,9 +45,9 @@ def combined(context: str) -> str:
     return f"combined_validation_context {{ default_{context} }}"
 
 
-def socket(clause: str, said: str, *otherwise: str) -> ClusterVariant:
+def socket(clause: str, said: str, *otherwise: str) -> ResourceVariant:
     """Return a Cluster with this transport_socket."""
-    return ClusterVariant(clause, f"transport_socket {{ {said} }}", otherwise=otherwise)
+    return ResourceVariant(clause, f"transport_socket {{ {said} }}", otherwise=otherwise)
 
 
 CHECKS = (
@@ -119,11 +117,13 @@ SECURITY = (
 )
 
 
-@scenario(*clauses_of(SECURITY), AFTERWARDS, UNCHANGED, seconds=1, bootstrap=WITH_CERTIFICATES)
+@scenario(
+    *clauses_of(SECURITY), "A37-VALID-29", "A46-NACK-03", seconds=1, bootstrap=WITH_CERTIFICATES
+)
 async def test_rejected(world: World) -> None:
     """The client rejects each of these Clusters, and continues to use the last valid one."""
-    live = await LiveCluster.begin(world, "EDS")
-    await live.refused_all(SECURITY)
+    live = await LiveCluster.start(world, "EDS")
+    await live.check_all_rejected(SECURITY)
 
 
 UNVALIDATED_DNS = (
@@ -132,11 +132,11 @@ UNVALIDATED_DNS = (
 )
 
 
-@scenario("A29-CDS-01", AFTERWARDS, UNCHANGED, bootstrap=WITH_CERTIFICATES)
+@scenario("A29-CDS-01", "A37-VALID-29", "A46-NACK-03", bootstrap=WITH_CERTIFICATES)
 async def test_rejected_in_logical_dns(world: World) -> None:
     """The client rejects TLS without a validation context in a LOGICAL_DNS cluster, too."""
-    live = await LiveCluster.begin(world, "LOGICAL_DNS")
-    await live.refused_all(UNVALIDATED_DNS)
+    live = await LiveCluster.start(world, "LOGICAL_DNS")
+    await live.check_all_rejected(UNVALIDATED_DNS)
 
 
 FIELDS = (
@@ -171,19 +171,19 @@ SECURE = (
 )
 
 
-@scenario(*clauses_of(SECURE), AFTERWARDS, seconds=1, bootstrap=WITH_CERTIFICATES)
+@scenario(*clauses_of(SECURE), "A37-VALID-29", seconds=1, bootstrap=WITH_CERTIFICATES)
 async def test_accepted(world: World) -> None:
     """The client accepts each of these Clusters and uses it, on a channel without TLS."""
-    live = await LiveCluster.begin(world, "EDS")
+    live = await LiveCluster.start(world, "EDS")
     for variant in SECURE:
-        await live.taken(variant)
+        await live.check_accepted(variant)
 
 
 ONE_MATCH = f"transport_socket_matches {{ transport_socket {{ {tls(validated())} }} match {{}} }}"
 
 
-@scenario("A29-CDS-10", AFTERWARDS, bootstrap=WITH_CERTIFICATES)
+@scenario("A29-CDS-10", "A37-VALID-29", bootstrap=WITH_CERTIFICATES)
 async def test_unspecified_matches(world: World) -> None:
     """The client accepts or rejects a Cluster with transport_socket_matches."""
-    live = await LiveCluster.begin(world, "EDS")
-    await live.left_open(ClusterVariant("A29-CDS-10", ONE_MATCH), used=True)
+    live = await LiveCluster.start(world, "EDS")
+    await live.report_choice(ResourceVariant("A29-CDS-10", ONE_MATCH), used=True)

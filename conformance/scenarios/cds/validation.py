@@ -11,8 +11,6 @@ from conformance.judging.declaration import case, scenario
 from conformance.judging.expectations import AllServedBy
 from conformance.scenarios.helpers.aggregates import aggregate_config, calls_to, leaf
 from conformance.scenarios.helpers.live_clusters import (
-    AFTERWARDS,
-    UNCHANGED,
     Form,
     LiveCluster,
     clauses_of,
@@ -20,7 +18,7 @@ from conformance.scenarios.helpers.live_clusters import (
 from conformance.world import World
 from conformance.xds_config.bootstrap import AUTHORITY, WITH_AUTHORITY
 from conformance.xds_config.trees import subscriptions_of
-from conformance.xds_config.variants import TYPE, ClusterVariant, given_bytes, packed
+from conformance.xds_config.variants import TYPE, ResourceVariant, given_bytes, packed
 
 AGGREGATE = "envoy.extensions.clusters.aggregate.v3.ClusterConfig"
 
@@ -67,36 +65,36 @@ def api(kind: str) -> str:
 
 
 TYPES = (
-    ClusterVariant("A37-VALID-04", f"type: STATIC {ASSIGNED}", less=EDS),
-    ClusterVariant("A37-VALID-04", f"type: STRICT_DNS {ASSIGNED}", less=EDS),
-    ClusterVariant("A37-VALID-04", "type: ORIGINAL_DST", less=EDS),
+    ResourceVariant("A37-VALID-04", f"type: STATIC {ASSIGNED}", less=EDS),
+    ResourceVariant("A37-VALID-04", f"type: STRICT_DNS {ASSIGNED}", less=EDS),
+    ResourceVariant("A37-VALID-04", "type: ORIGINAL_DST", less=EDS),
     *(
-        ClusterVariant("A37-VALID-04", f"type: {kind}")
+        ResourceVariant("A37-VALID-04", f"type: {kind}")
         for kind in ("STATIC", "STRICT_DNS", "ORIGINAL_DST")
     ),
-    ClusterVariant("A37-VALID-05", less="type"),
-    ClusterVariant("A37-VALID-05", ASSIGNED, less="type"),
-    ClusterVariant("A37-VALID-06", "type: 17"),
-    ClusterVariant("A27-CDS-02", less=EDS),
-    ClusterVariant("A27-CDS-03", less="eds_config", within=EDS),
-    ClusterVariant("A27-CDS-03", "eds_config {}", less="eds_config", within=EDS),
-    ClusterVariant("A27-CDS-04", "eds_config { path: '/dev/null' }", within=EDS),
-    ClusterVariant(
+    ResourceVariant("A37-VALID-05", less="type"),
+    ResourceVariant("A37-VALID-05", ASSIGNED, less="type"),
+    ResourceVariant("A37-VALID-06", "type: 17"),
+    ResourceVariant("A27-CDS-02", less=EDS),
+    ResourceVariant("A27-CDS-03", less="eds_config", within=EDS),
+    ResourceVariant("A27-CDS-03", "eds_config {}", less="eds_config", within=EDS),
+    ResourceVariant("A27-CDS-04", "eds_config { path: '/dev/null' }", within=EDS),
+    ResourceVariant(
         "A27-CDS-04", "eds_config { path_config_source { path: '/dev/null' } }", within=EDS
     ),
     *(
-        ClusterVariant("A27-CDS-04", f"eds_config {{ {api(kind)} }}", within=EDS)
+        ResourceVariant("A27-CDS-04", f"eds_config {{ {api(kind)} }}", within=EDS)
         for kind in ("GRPC", "AGGREGATED_GRPC")
     ),
     *(
-        ClusterVariant("A27-CDS-07", f"lrs_server {{ {source} }}")
+        ResourceVariant("A27-CDS-07", f"lrs_server {{ {source} }}")
         for source in ("", "ads {}", api("GRPC"))
     ),
 )
 
 
 AGGREGATES = tuple(
-    ClusterVariant(clause, more, less, within="cluster_type")
+    ResourceVariant(clause, more, less, within="cluster_type")
     for clause, more, less in (
         ("A37-VALID-07", "", "typed_config"),
         ("A37-VALID-08", f"typed_config {{ type_url: '{TYPE}/a.B' }}", ""),
@@ -112,35 +110,35 @@ AGGREGATES = tuple(
 
 
 LOGICAL_DNS = (
-    ClusterVariant("A27-CDS-07", "lrs_server { ads {} }"),
-    ClusterVariant("A37-VALID-13", less="load_assignment"),
-    ClusterVariant("A37-VALID-14", less="endpoints", within="load_assignment"),
-    ClusterVariant("A37-VALID-15", MORE_ENDPOINTS, within="load_assignment"),
-    ClusterVariant("A37-VALID-15", MORE_ENDPOINTS * 2, within="load_assignment"),
-    ClusterVariant("A37-VALID-15", "endpoints {}", within="load_assignment"),
-    ClusterVariant("A37-VALID-16", less="lb_endpoints", within=LOCALITY),
+    ResourceVariant("A27-CDS-07", "lrs_server { ads {} }"),
+    ResourceVariant("A37-VALID-13", less="load_assignment"),
+    ResourceVariant("A37-VALID-14", less="endpoints", within="load_assignment"),
+    ResourceVariant("A37-VALID-15", MORE_ENDPOINTS, within="load_assignment"),
+    ResourceVariant("A37-VALID-15", MORE_ENDPOINTS * 2, within="load_assignment"),
+    ResourceVariant("A37-VALID-15", "endpoints {}", within="load_assignment"),
+    ResourceVariant("A37-VALID-16", less="lb_endpoints", within=LOCALITY),
     *(
-        ClusterVariant("A37-VALID-17", more, within=LOCALITY)
+        ResourceVariant("A37-VALID-17", more, within=LOCALITY)
         for more in (ANOTHER, ANOTHER * 2, "lb_endpoints {}")
     ),
-    ClusterVariant("A37-VALID-18", less="endpoint", within=ENTRY),
-    ClusterVariant("A37-VALID-18", "endpoint_name: 'a-name'", within=ENTRY),
-    ClusterVariant("A37-VALID-19", less="address", within=ENDPOINT),
-    ClusterVariant("A37-VALID-20", less="socket_address", within=f"{ENDPOINT}.address"),
-    ClusterVariant("A37-VALID-20", "pipe { path: '/dev/null' }", within=f"{ENDPOINT}.address"),
-    ClusterVariant("A37-VALID-22", less="port_value", within=SOCKET),
-    ClusterVariant("A37-VALID-22", "named_port: 'http'", within=SOCKET),
-    ClusterVariant("A37-VALID-21", "address: ''", within=SOCKET),
+    ResourceVariant("A37-VALID-18", less="endpoint", within=ENTRY),
+    ResourceVariant("A37-VALID-18", "endpoint_name: 'a-name'", within=ENTRY),
+    ResourceVariant("A37-VALID-19", less="address", within=ENDPOINT),
+    ResourceVariant("A37-VALID-20", less="socket_address", within=f"{ENDPOINT}.address"),
+    ResourceVariant("A37-VALID-20", "pipe { path: '/dev/null' }", within=f"{ENDPOINT}.address"),
+    ResourceVariant("A37-VALID-22", less="port_value", within=SOCKET),
+    ResourceVariant("A37-VALID-22", "named_port: 'http'", within=SOCKET),
+    ResourceVariant("A37-VALID-21", "address: ''", within=SOCKET),
 )
 
 
-def table(name: str, form: Form, odds: Sequence[ClusterVariant], *more: str) -> Any:
+def table(name: str, form: Form, odds: Sequence[ResourceVariant], *more: str) -> Any:
     """Return a row for one world that checks a table of variants; `more` are further clauses."""
     mark = scenario(*clauses_of(odds), *more, seconds=1)
     return pytest.param(form, odds, id=name, marks=mark)
 
 
-@scenario(AFTERWARDS, UNCHANGED)
+@scenario("A37-VALID-29", "A46-NACK-03")
 @pytest.mark.parametrize(
     ("form", "odds"),
     [
@@ -149,10 +147,10 @@ def table(name: str, form: Form, odds: Sequence[ClusterVariant], *more: str) -> 
         table("logical-dns", "LOGICAL_DNS", LOGICAL_DNS),
     ],
 )
-async def test_rejected(world: World, form: Form, odds: Sequence[ClusterVariant]) -> None:
+async def test_rejected(world: World, form: Form, odds: Sequence[ResourceVariant]) -> None:
     """The client rejects each of these Clusters, and continues to use the last valid one."""
-    live = await LiveCluster.begin(world, form)
-    await live.refused_all(odds, *(("A37-VALID-28",) if form == "aggregate" else ()))
+    live = await LiveCluster.start(world, form)
+    await live.check_all_rejected(odds, *(("A37-VALID-28",) if form == "aggregate" else ()))
 
 
 IGNORED = """
@@ -179,39 +177,39 @@ preconnect_policy { per_upstream_preconnect_ratio { value: 3 } } track_timeout_b
 
 
 WITH_IGNORED = (
-    ClusterVariant("A27-CDS-10", IGNORED),
-    ClusterVariant("A27-CDS-10", IGNORED_AS_WELL),
+    ResourceVariant("A27-CDS-10", IGNORED),
+    ResourceVariant("A27-CDS-10", IGNORED_AS_WELL),
 )
 
 
 OF_EDS = (
-    ClusterVariant("A37-VALID-02"),
-    ClusterVariant("A37-VALID-27", "load_assignment {}"),
+    ResourceVariant("A37-VALID-02"),
+    ResourceVariant("A37-VALID-27", "load_assignment {}"),
     *WITH_IGNORED,
 )
 
 
 OF_AGGREGATES = (
-    ClusterVariant("A37-VALID-01"),
-    ClusterVariant(
+    ResourceVariant("A37-VALID-01"),
+    ResourceVariant(
         "A37-VALID-26",
         "eds_cluster_config { eds_config { path: '/dev/null' } }",
         otherwise=("envoy",),
     ),
-    ClusterVariant("A37-VALID-27", "load_assignment {}"),
+    ResourceVariant("A37-VALID-27", "load_assignment {}"),
     *WITH_IGNORED,
 )
 
 
 OF_LOGICAL_DNS = (
-    ClusterVariant("A37-VALID-03"),
-    ClusterVariant("A37-VALID-25", "cluster_name: 'other'", within="load_assignment"),
-    ClusterVariant("A37-VALID-25", less="cluster_name", within="load_assignment"),
+    ResourceVariant("A37-VALID-03"),
+    ResourceVariant("A37-VALID-25", "cluster_name: 'other'", within="load_assignment"),
+    ResourceVariant("A37-VALID-25", less="cluster_name", within="load_assignment"),
     *WITH_IGNORED,
 )
 
 
-@scenario(AFTERWARDS)
+@scenario("A37-VALID-29")
 @pytest.mark.parametrize(
     ("form", "odds"),
     [
@@ -220,23 +218,25 @@ OF_LOGICAL_DNS = (
         table("logical-dns", "LOGICAL_DNS", OF_LOGICAL_DNS),
     ],
 )
-async def test_accepted(world: World, form: Form, odds: Sequence[ClusterVariant]) -> None:
+async def test_accepted(world: World, form: Form, odds: Sequence[ResourceVariant]) -> None:
     """The client accepts each of these Clusters and uses it."""
-    live = await LiveCluster.begin(world, form)
+    live = await LiveCluster.start(world, form)
     for variant in odds:
-        await live.taken(variant)
+        await live.check_accepted(variant)
 
 
-@scenario(AFTERWARDS)
+@scenario("A37-VALID-29")
 @pytest.mark.parametrize(
     ("clause", "source"), [case("ads", "A27-CDS-01", "ads"), case("self", "A47-CDS-03", "self")]
 )
 async def test_source_of_endpoints(world: World, clause: str, source: str) -> None:
     """The client accepts an eds_config of ads or self, and requests endpoints on the ADS stream."""
     world.checks.require(clause)
-    live = await LiveCluster.begin(world, "EDS", about="A27-CDS-01" if source == "ads" else "")
-    await live.taken(ClusterVariant(clause, f"eds_config {{ {source} {{}} }}", within=EDS))
-    await live.asks_beside_clusters(clause)
+    live = await LiveCluster.start(world, "EDS", about="A27-CDS-01" if source == "ads" else "")
+    await live.check_accepted(
+        ResourceVariant(clause, f"eds_config {{ {source} {{}} }}", within=EDS)
+    )
+    await live.check_streams_of_endpoints(clause)
 
 
 XDSTP = f"xdstp://{AUTHORITY}/envoy.config.cluster.v3.Cluster/"
@@ -245,65 +245,67 @@ XDSTP = f"xdstp://{AUTHORITY}/envoy.config.cluster.v3.Cluster/"
 ENDPOINTS_XDSTP = f"xdstp://{AUTHORITY}/envoy.config.endpoint.v3.ClusterLoadAssignment/"
 
 
-@scenario("A47-CDS-02", AFTERWARDS, bootstrap=WITH_AUTHORITY)
+@scenario("A47-CDS-02", "A37-VALID-29", bootstrap=WITH_AUTHORITY)
 async def test_xdstp_name(world: World) -> None:
     """The client accepts a Cluster with an xdstp name and a service_name."""
-    live = await LiveCluster.begin(world, "EDS", name=f"{XDSTP}used")
-    await live.taken(ClusterVariant("A47-CDS-02"))
+    live = await LiveCluster.start(world, "EDS", name=f"{XDSTP}used")
+    await live.check_accepted(ResourceVariant("A47-CDS-02"))
 
 
-@scenario("A47-CDS-01", AFTERWARDS, UNCHANGED, bootstrap=WITH_AUTHORITY)
+@scenario("A47-CDS-01", "A37-VALID-29", "A46-NACK-03", bootstrap=WITH_AUTHORITY)
 async def test_xdstp_name_without_service_name(world: World) -> None:
     """The client rejects a Cluster with an xdstp name and without a service_name."""
     world.checks.require("A47-CDS-01")
-    live = await LiveCluster.begin(world, "EDS", name=f"{XDSTP}used")
-    await live.refused_all([ClusterVariant("A47-CDS-01", less="service_name", within=EDS)])
+    live = await LiveCluster.start(world, "EDS", name=f"{XDSTP}used")
+    await live.check_all_rejected([ResourceVariant("A47-CDS-01", less="service_name", within=EDS)])
 
 
-@scenario("A47-CDS-04", AFTERWARDS, bootstrap=WITH_AUTHORITY)
+@scenario("A47-CDS-04", "A37-VALID-29", bootstrap=WITH_AUTHORITY)
 async def test_xdstp_name_of_an_aggregate(world: World) -> None:
     """The client accepts an aggregate with an xdstp name."""
     name = f"{XDSTP}used"
-    live = await LiveCluster.begin(world, "aggregate", about="A47-CDS-04", name=name)
-    await live.taken(ClusterVariant("A47-CDS-04"))
+    live = await LiveCluster.start(world, "aggregate", about="A47-CDS-04", name=name)
+    await live.check_accepted(ResourceVariant("A47-CDS-04"))
 
 
-@scenario("A47-CDS-02", AFTERWARDS, bootstrap=WITH_AUTHORITY)
+@scenario("A47-CDS-02", "A37-VALID-29", bootstrap=WITH_AUTHORITY)
 async def test_xdstp_names_everywhere(world: World) -> None:
     """The client accepts xdstp names of an aggregate, its leaves and their service names."""
     names = {"name": f"{XDSTP}used", "leaves": XDSTP, "services": ENDPOINTS_XDSTP}
-    live = await LiveCluster.begin(world, "aggregate", **names)
-    await live.taken(ClusterVariant("A47-CDS-02"))
+    live = await LiveCluster.start(world, "aggregate", **names)
+    await live.check_accepted(ResourceVariant("A47-CDS-02"))
 
 
 # Behaviors that the texts leave open.
 
 
-@scenario("A37-VALID-12", AFTERWARDS)
+@scenario("A37-VALID-12", "A37-VALID-29")
 @pytest.mark.parametrize("name", [pytest.param("other", id="other"), pytest.param("", id="none")])
 async def test_extension_name(world: World, name: str) -> None:
     """The client accepts or rejects another name of the extension in cluster_type."""
-    live = await LiveCluster.begin(world, "aggregate")
-    odd = ClusterVariant("A37-VALID-12", f"name: '{name}'", within="cluster_type")
-    await live.left_open(odd, "served", used=True)
+    live = await LiveCluster.start(world, "aggregate")
+    variant = ResourceVariant("A37-VALID-12", f"name: '{name}'", within="cluster_type")
+    await live.report_choice(variant, "served", used=True)
 
 
-@scenario("A37-VALID-11", AFTERWARDS)
+@scenario("A37-VALID-11", "A37-VALID-29")
 async def test_empty_name_in_aggregate(world: World) -> None:
     """The client accepts or rejects an empty name in the list of an aggregate."""
-    live = await LiveCluster.begin(world, "aggregate")
+    live = await LiveCluster.start(world, "aggregate")
     both = packed(AGGREGATE, "clusters: '' clusters: 'place-1'")
-    odd = ClusterVariant("A37-VALID-11", both, within="cluster_type")
-    await live.left_open(odd, used=False, within=timing.NO_SUCH_RESOURCE)
+    variant = ResourceVariant("A37-VALID-11", both, within="cluster_type")
+    await live.report_choice(variant, used=False, within=timing.NO_SUCH_RESOURCE)
 
 
-@scenario("A37-VALID-23", "A37-VALID-24", AFTERWARDS)
+@scenario("A37-VALID-23", "A37-VALID-24", "A37-VALID-29")
 async def test_unspecified_logical_dns_fields(world: World) -> None:
     """The client accepts or rejects port 0 and a resolver_name in a LOGICAL_DNS cluster."""
-    live = await LiveCluster.begin(world, "LOGICAL_DNS")
-    await live.left_open(ClusterVariant("A37-VALID-23", "port_value: 0", within=SOCKET), used=False)
-    await live.left_open(
-        ClusterVariant("A37-VALID-24", "resolver_name: 'other'", within=SOCKET), used=True
+    live = await LiveCluster.start(world, "LOGICAL_DNS")
+    await live.report_choice(
+        ResourceVariant("A37-VALID-23", "port_value: 0", within=SOCKET), used=False
+    )
+    await live.report_choice(
+        ResourceVariant("A37-VALID-24", "resolver_name: 'other'", within=SOCKET), used=True
     )
 
 

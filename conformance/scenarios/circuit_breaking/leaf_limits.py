@@ -15,12 +15,12 @@ from conformance.scenarios.helpers.aggregates import (
 )
 from conformance.scenarios.helpers.circuit_breaking import (
     Streams,
-    admits,
     below,
     connected,
     limited,
     lose,
     until_at,
+    within_limit,
 )
 from conformance.world import World
 from conformance.xds_config.broken import unhealthy
@@ -42,18 +42,18 @@ async def test_limit_of_each_leaf(world: World) -> None:
     await world.serve(served)
     await connected(world, *names)
     streams = Streams(world)
-    await world.check("A37-CB-01", await streams.begin("m", 5), admits(served, "b"))
+    await world.check("A37-CB-01", await streams.start("m", 5), within_limit(served, "b"))
     await world.check("A37-CB-03", await calls_to(world, "m"), EndsWith("UNAVAILABLE"))
     why = "requests beyond the limit of the leaf before it have failed"
     await world.check("A37-CB-03", await world.attempts.quiet(members[1], why=why), NoAttempts())
     for root, leaf_below in (("strict", "wide"), ("loose", "tight")):
-        calls = await streams.begin(root, 5)
-        await world.check("A37-CB-02", calls, admits(served, leaf_below))
+        calls = await streams.start(root, 5)
+        await world.check("A37-CB-02", calls, within_limit(served, leaf_below))
     served = aggregate_config(names, (*roots, unhealthy(first), second, wide, tight))
     await lose(world, served, members[0])
     await until_at(world, "m", second, why="the first leaf has no endpoint that may be used")
-    expected = admits(served, "c")
-    await world.check("A37-CB-01", await streams.take("m", expected), expected)
+    expected = within_limit(served, "c")
+    await world.check("A37-CB-01", await streams.open_to_limit("m", expected), expected)
 
 
 @scenario("A37-CB-04", "A37-TREE-15", needs=("kept_open",))
@@ -77,13 +77,13 @@ async def test_shared_by_routes(world: World, lists: Shape, choices: tuple[str, 
     await connected(world, *choices)
     streams = Streams(world)
     for in_flight, way in enumerate((*choices, choices[0])):
-        expected = admits(served, "b", in_flight=in_flight)
-        await world.check("A37-CB-04", await streams.begin(way), expected)
+        expected = within_limit(served, "b", in_flight=in_flight)
+        await world.check("A37-CB-04", await streams.start(way), expected)
     for way in choices:
-        full, expected = (admits(served, "b", in_flight=many) for many in (3, 2))
-        await world.check("A37-CB-04", await streams.begin(way), full)
+        full, expected = (within_limit(served, "b", in_flight=many) for many in (3, 2))
+        await world.check("A37-CB-04", await streams.start(way), full)
         await streams.end(way)
-        await world.check("A37-CB-04", await streams.take(way, expected), expected)
+        await world.check("A37-CB-04", await streams.open_to_limit(way, expected), expected)
 
 
 @scenario("A37-CB-05", needs=("kept_open", "channels"))
@@ -99,15 +99,19 @@ async def test_shared_by_channels(world: World) -> None:
     await connected(world, "a", channel=first)
     await connected(world, "b", channel=second)
     streams = Streams(world)
-    await streams.fill("a", 2, channel=first)
+    await streams.require_open("a", 2, channel=first)
     third = await world.channels.open()
     await connected(world, "a", channel=third)
-    expected = admits(served, "b", in_flight=2)
-    await world.check("A37-CB-05", await streams.take("a", expected, channel=third), expected)
-    full = admits(served, "b", in_flight=3)
-    await world.check("A37-CB-05", await streams.begin("a", channel=first), full)
+    expected = within_limit(served, "b", in_flight=2)
+    await world.check(
+        "A37-CB-05", await streams.open_to_limit("a", expected, channel=third), expected
+    )
+    full = within_limit(served, "b", in_flight=3)
+    await world.check("A37-CB-05", await streams.start("a", channel=first), full)
     await streams.end("a")
-    await world.check("A37-CB-05", await streams.take("b", expected, channel=second), expected)
+    await world.check(
+        "A37-CB-05", await streams.open_to_limit("b", expected, channel=second), expected
+    )
 
 
 @scenario("A37-CB-06", needs=("kept_open",))
@@ -118,13 +122,13 @@ async def test_priorities(world: World) -> None:
     await world.serve(aggregate_config(("m",), (below("m", "b"), both)))
     await connected(world, "m")
     streams = Streams(world)
-    await streams.fill("m", 2)
+    await streams.require_open("m", 2)
     served = aggregate_config(("m",), (below("m", "b"), unhealthy(both, priority=0)))
     await world.serve(served)
     there, why = AllServedBy((low[0].address,)), "the priority before it has no usable endpoint"
     await world.rounds.require(there, lambda: calls_to(world, "m", 1), why=why)
-    expected = admits(served, "b", in_flight=2)
-    await world.check("A37-CB-06", await streams.take("m", expected), expected)
+    expected = within_limit(served, "b", in_flight=2)
+    await world.check("A37-CB-06", await streams.open_to_limit("m", expected), expected)
 
 
 @scenario("A37-CB-07", needs=("kept_open", "cancel"))
@@ -142,11 +146,14 @@ async def test_changed_tree(world: World) -> None:
     await world.serve(first)
     await connected(world, "m")
     streams = Streams(world)
-    await streams.fill("m", 2)
+    await streams.require_open("m", 2)
     await world.serve(second)
     await until_at(world, "m", x, why="it is the first leaf")
     await world.serve(third)
-    full, expected = admits(third, "b", in_flight=2), admits(third, "b", in_flight=1)
+    full, expected = (
+        within_limit(third, "b", in_flight=2),
+        within_limit(third, "b", in_flight=1),
+    )
     await world.check("A37-CB-07", await streams.until_refused("m"), full)
     await streams.end("m")
-    await world.check("A37-CB-07", await streams.take("m", expected), expected)
+    await world.check("A37-CB-07", await streams.open_to_limit("m", expected), expected)

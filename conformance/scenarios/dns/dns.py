@@ -49,7 +49,7 @@ from conformance.xds_config.config import with_raw_clusters
 from conformance.xds_config.policies import Policy, RingHash, RoundRobin
 from conformance.xds_config.routes import CLUSTER_HEADER
 from conformance.xds_config.trees import at_the_first, subscriptions_of
-from conformance.xds_config.variants import ClusterVariant
+from conformance.xds_config.variants import ResourceVariant
 from test_servers import Answer, NameRecords, NoSuchName, ServerFailure, Silence
 from test_servers import BackendEndpoint as Member
 
@@ -66,7 +66,7 @@ NO_TIME: Final = (
 )
 
 
-MORE_NAMES: Final = ClusterVariant(
+MORE_NAMES: Final = ResourceVariant(
     "A37-DNS-02",
     f"eds_cluster_config {{ eds_config {{ ads {{}} }} service_name: '{DECOY}' }} "
     f"load_assignment {{ cluster_name: '{DECOY}' }}",
@@ -118,15 +118,15 @@ async def test_subscribes_to_no_endpoints(world: World) -> None:
         aggregate_config(("m", "beside"), (cluster, beside))
         for cluster in (leaf("m", discovery=by_name("m", right)), leaf("m", (wrong,)))
     )
-    odd = with_raw_clusters(by_dns, MORE_NAMES.of(by_dns.get_cluster("m").resource()))
-    await world.serve(odd)
+    variant = with_raw_clusters(by_dns, MORE_NAMES.of(by_dns.get_cluster("m").resource()))
+    await world.serve(variant)
     calls = await calls_to(world, "m", 10, deadline=timing.COLD_CALL)
     await world.check("A37-DNS-02", calls, AllServedBy((right.address,)))
     await world.check("A37-DNS-02", world.names.asked(), Resolves((host("m"),)))
     expected = subscriptions_of(by_dns, "ENDPOINTS", ever=True)
     await world.check("A37-DNS-02", await world.control.asked_until(expected), expected)
     make_calls = partial(calls_to, world, "m")
-    for served, member in ((by_eds, wrong), (odd, right)):
+    for served, member in ((by_eds, wrong), (variant, right)):
         await world.serve(served)
         at_it = AllServedBy((member.address,))
         await world.rounds.require(at_it, make_calls, why="an update changed the type of m")
@@ -177,8 +177,8 @@ async def test_unresolved(world: World, trouble: Answer, later: str) -> None:
     failed = (*failed, *await lose_before_x(world, planted))
     await check_each(world, "A37-DNS-07", planted.served, "middle-m", failed=failed)
     alone = found[-1]
-    told = ErrorMentions(host(ALONE)), ErrorMentions(host(ALONE), is_told=False)
-    choices = dict(zip(("name told", "name not told"), told, strict=True))
+    mentions = ErrorMentions(host(ALONE)), ErrorMentions(host(ALONE), is_told=False)
+    choices = dict(zip(("name told", "name not told"), mentions, strict=True))
     await world.check("A37-DNS-28", alone, choices)
     beyond = world.names.mark
     for name, answer in names.items():
@@ -212,7 +212,7 @@ async def test_changed_name(world: World) -> None:
                 world.sessions(BACKGROUND_REQUESTS), cycle(roots), strict=False
             )
         ]
-        meanwhile = await BackgroundTraffic.begin(world, headers)
+        meanwhile = await BackgroundTraffic.start(world, headers)
         await world.serve(served)
         for root in roots:
             expected = at_the_first(served, root)
@@ -242,7 +242,7 @@ async def test_answer_types(world: World, clause: str, at: str, is_truncated: bo
 ADDRESSES: Final = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
 
 
-OTHER_LOCALITY: Final = ClusterVariant(
+OTHER_LOCALITY: Final = ResourceVariant(
     "A37-DNS-03",
     "locality { region: 'another' zone: 'one' sub_zone: 'than none' }",
     within="load_assignment.endpoints",

@@ -24,16 +24,16 @@ from conformance.scenarios.helpers.aggregates import (
 )
 from conformance.scenarios.helpers.circuit_breaking import (
     Streams,
-    admits,
     below,
     connected,
     limited,
+    within_limit,
 )
 from conformance.scenarios.helpers.localities import serve_again
 from conformance.world import World
 from conformance.xds_config.clusters import LogicalDns
 from conformance.xds_config.config import with_raw_clusters
-from conformance.xds_config.variants import ClusterVariant
+from conformance.xds_config.variants import ResourceVariant
 
 
 @scenario("A37-DNS-15")
@@ -85,14 +85,14 @@ async def test_circuit_breaking(world: World) -> None:
     await connected(world, "b", "m")
     streams = Streams(world)
     for root, cluster in (("b", "b"), ("m", "c")):
-        await world.check("A37-DNS-14", await streams.begin(root, 5), admits(served, cluster))
+        await world.check("A37-DNS-14", await streams.start(root, 5), within_limit(served, cluster))
         await world.check("A37-DNS-14", await calls_to(world, root), EndsWith("UNAVAILABLE"))
 
 
-def service(name: str) -> ClusterVariant:
+def service(name: str) -> ResourceVariant:
     """Return a variant with an EDS service name, which a client must ignore for LOGICAL_DNS."""
     more = f"eds_cluster_config {{ eds_config {{ ads {{}} }} service_name: '{name}' }}"
-    return ClusterVariant("A37-DNS-14", more)
+    return ResourceVariant("A37-DNS-14", more)
 
 
 @scenario("A37-DNS-14", needs=("kept_open",))
@@ -110,14 +110,14 @@ async def test_shared_circuit_breaker(world: World) -> None:
     await world.serve(with_raw_clusters(served, service("first").of(served.cluster())))
     await connected(world, "m")
     streams = Streams(world)
-    await streams.fill("m", 3)
+    await streams.require_open("m", 3)
     served = aggregate_config(("m",), (after,))
     await world.serve(with_raw_clusters(served, service("second").of(served.cluster())))
-    expected = admits(served, "m", in_flight=3)
-    await world.check("A37-DNS-14", await streams.take("m", expected), expected)
+    expected = within_limit(served, "m", in_flight=3)
+    await world.check("A37-DNS-14", await streams.open_to_limit("m", expected), expected)
 
 
-EVERYTHING: Final = ClusterVariant(
+EVERYTHING: Final = ResourceVariant(
     "A37-DNS-17",
     "policy { drop_overloads { category: 'all' drop_percentage { numerator: 100 } } }",
     within="load_assignment",

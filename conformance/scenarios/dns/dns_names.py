@@ -1,4 +1,4 @@
-"""A37, Logical DNS: updates to odd or unresolvable names."""
+"""A37, Logical DNS: updates to variant or unresolvable names."""
 
 from collections.abc import Collection
 from functools import partial
@@ -19,7 +19,6 @@ from conformance.scenarios.helpers.aggregates import (
     known,
     named,
 )
-from conformance.scenarios.helpers.live_clusters import AFTERWARDS
 from conformance.world import World
 from conformance.xds_config.clusters import Cluster, LogicalDns
 from conformance.xds_config.config import XdsConfig
@@ -34,7 +33,7 @@ TOO_LONG = ".".join(["a" * 49] * 4 + ["b" * 54])
 """A name of 254 characters, one above the limit; its labels are valid (RFC 1035, 2.3.4)."""
 
 
-@scenario("A37-DNS-23", AFTERWARDS, seconds=2, waits=True)
+@scenario("A37-DNS-23", "A37-VALID-29", seconds=2, waits=True)
 @pytest.mark.parametrize(
     ("clause", "name", "at"),
     [
@@ -45,7 +44,7 @@ TOO_LONG = ".".join(["a" * 49] * 4 + ["b" * 54])
     ],
 )
 async def test_invalid_name(world: World, clause: str, name: str, at: str) -> None:
-    """A leaf with an odd name does not affect the other leaves.
+    """A leaf with an variant name does not affect the other leaves.
 
     An update sets the name in the cluster of a route and in the second leaf of a tree. Then the
     first leaf fails, and at the end another update sets a valid name. Envoy does not use the next
@@ -58,8 +57,8 @@ async def test_invalid_name(world: World, clause: str, name: str, at: str) -> No
     await in_use(world, before, "m", ALONE)
     world.checks.turn_to(clause)
     there = LogicalDns(f"{name}:{member.port}", (member.address,))
-    odd = led(before, there)
-    answer = await world.control.offer(Kind.CLUSTER, *(cluster.resource() for cluster in odd))
+    variant = led(before, there)
+    answer = await world.control.offer(Kind.CLUSTER, *(cluster.resource() for cluster in variant))
     if answer.acked:
         choices: dict[str, Expectation] = {"not served": Fails()}
         choices["served"] = AllServedBy((member.address,))
@@ -75,19 +74,19 @@ async def test_invalid_name(world: World, clause: str, name: str, at: str) -> No
         rest = AllServedBy((member.address, *planted.of("y", "z")))
         calls = partial(calls_to, world, "m")
         await world.check("A37-DNS-23", await world.eventually(rest, calls), rest)
-    world.checks.turn_to(AFTERWARDS)
+    world.checks.turn_to("A37-VALID-29")
     (address,) = await world.addresses(1)
     good = with_clusters(before, *led(before, LogicalDns(address)))
     await world.serve(good)
-    await check_use(world, AFTERWARDS, good, ALONE)
+    await check_use(world, "A37-VALID-29", good, ALONE)
     if fails_over:
-        await check_use(world, AFTERWARDS, good, "m", failed=planted.of("x"))
+        await check_use(world, "A37-VALID-29", good, "m", failed=planted.of("x"))
 
 
 NEW = host("new")
 
 
-@scenario("A37-DNS-26", "A37-DNS-27", AFTERWARDS, seconds=6, waits=True)
+@scenario("A37-DNS-26", "A37-DNS-27", "A37-VALID-29", seconds=6, waits=True)
 @pytest.mark.parametrize(
     "trouble",
     [
@@ -135,10 +134,10 @@ async def test_changed_name(world: World, trouble: Answer) -> None:
         world.checks.own("A37-DNS-27", choices), calls, within=timing.ATTEMPT
     )
     await world.check("A37-DNS-27", seen, choices)
-    world.checks.turn_to(AFTERWARDS)
+    world.checks.turn_to("A37-VALID-29")
     await world.serve(before)
     for root in ("m", ALONE):
-        await check_use(world, AFTERWARDS, before, root)
+        await check_use(world, "A37-VALID-29", before, root)
 
 
 def led(served: XdsConfig, to: LogicalDns) -> list[Cluster]:

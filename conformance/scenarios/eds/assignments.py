@@ -13,12 +13,15 @@ from msgspec.structs import replace
 
 from conformance.judging.declaration import case, scenario
 from conformance.judging.expectations import AckedOrNacked, AllServedBy, EachServesSome
-from conformance.scenarios.helpers.live_clusters import placed, send_endpoints_and_await_answer
+from conformance.scenarios.helpers.live_clusters import (
+    send_endpoints_and_await_answer,
+    send_localities_and_await_answer,
+)
 from conformance.world import World
 from conformance.xds_config.config import XdsConfig, one_cluster, single_locality
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import RoundRobin
-from conformance.xds_config.variants import ClusterVariant
+from conformance.xds_config.variants import ResourceVariant
 
 ENTRY = "endpoints.lb_endpoints"
 
@@ -62,14 +65,14 @@ async def test_locality_twice(world: World) -> None:
     """The client rejects a locality listed twice in one priority, and accepts it in two."""
     here, there = await two(world)
     answer = await send_endpoints_and_await_answer(
-        world, there, ClusterVariant("A27-VALID-01", AGAIN)
+        world, there, ResourceVariant("A27-VALID-01", AGAIN)
     )
     await world.check("A27-VALID-01", answer, AckedOrNacked(acked=False))
     if not answer.acked:
         calls = await world.call(world.sessions(5))
         await world.check("A27-VALID-01", calls, AllServedBy(here.addresses()))
     first, second = (config.get_cluster().localities[0] for config in (here, there))
-    answer = await placed(world, here, first, replace(second, priority=1))
+    answer = await send_localities_and_await_answer(world, here, first, replace(second, priority=1))
     await world.check("A27-VALID-01", answer, AckedOrNacked(acked=True))
 
 
@@ -88,11 +91,11 @@ async def test_locality_twice_apart(world: World) -> None:
         return [Locality((address,), name, priority=priority) for address, name in there]
 
     alike = listed("a/b/c", "a/b/d", "a/d/c", "d/b/c", priority=1)
-    answer = await placed(world, here, *first, *alike)
+    answer = await send_localities_and_await_answer(world, here, *first, *alike)
     await world.check("A27-VALID-01", answer, AckedOrNacked(acked=True))
     for priority, above in enumerate(((), first)):
         twice = listed("a/b/c", "a/b/d", "a/b/c", priority=priority)
-        answer = await placed(world, here, *above, *twice)
+        answer = await send_localities_and_await_answer(world, here, *above, *twice)
         await world.check("A27-VALID-01", answer, AckedOrNacked(acked=False))
         if answer.acked:
             break
@@ -125,7 +128,7 @@ async def test_unspecified_fields(
     """The text does not say whether a client rejects this endpoints resource."""
     _, there = await two(world)
     answer = await send_endpoints_and_await_answer(
-        world, there, ClusterVariant(clause, more, less, within)
+        world, there, ResourceVariant(clause, more, less, within)
     )
     choices = {"refused": AckedOrNacked(acked=False), "accepted": AckedOrNacked(acked=True)}
     await world.check(clause, answer, choices)
@@ -152,9 +155,11 @@ async def test_locality_weight_sums(world: World) -> None:
     await world.serve(served)
     calls = partial(world.call, world.sessions(16))
     await world.rounds.require(EachServesSome((a, b)), calls, why="both localities serve")
-    answer = await placed(world, served, *localities(2, LARGEST - 1, later=1))
+    answer = await send_localities_and_await_answer(
+        world, served, *localities(2, LARGEST - 1, later=1)
+    )
     await world.check("A27-WEIGHT-01", answer, AckedOrNacked(acked=True))
-    answer = await placed(world, served, *localities(2, LARGEST - 1))
+    answer = await send_localities_and_await_answer(world, served, *localities(2, LARGEST - 1))
     await world.check("A27-WEIGHT-01", answer, AckedOrNacked(acked=False))
     if not answer.acked:
         await world.check("A27-WEIGHT-01", await calls(), AllServedBy((a, b)))
@@ -175,7 +180,7 @@ async def test_drawn_locality_weight_sums(world: World) -> None:
             Locality((Endpoint(address),), address, weight, priority)
             for address, weight in zip(addresses, weights, strict=True)
         ]
-        answer = await placed(world, here, *above, *heavy)
+        answer = await send_localities_and_await_answer(world, here, *above, *heavy)
         await world.check("A27-WEIGHT-01", answer, AckedOrNacked(acked=False))
         if answer.acked:
             break

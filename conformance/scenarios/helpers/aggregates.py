@@ -357,9 +357,9 @@ def host(leaf: str) -> str:
     return f"{leaf}.xdspec.test"
 
 
-def by_name(name: str, member: BackendEndpoint, *, told: str | None = None) -> LogicalDns:
-    """Return the discovery by a leaf's host name (or `told`), which must resolve to `member`."""
-    return LogicalDns(f"{told or host(name)}:{member.port}", (member.address,))
+def by_name(name: str, member: BackendEndpoint, *, hostname: str | None = None) -> LogicalDns:
+    """Return the discovery by host name: the leaf's, or `hostname`, which resolves to `member`."""
+    return LogicalDns(f"{hostname or host(name)}:{member.port}", (member.address,))
 
 
 def named(planted: Deployment, *leaves: str) -> Deployment:

@@ -144,14 +144,14 @@ class Streams:
     """All streams of a scenario, whose client needs the capability `kept_open`."""
 
     def __init__(self, world: World) -> None:
-        self._world = world
+        self.world = world
         self._open: list[OpenStream] = []
 
     def at(self, address: str) -> int:
         """Return the number of open streams at this endpoint."""
         return sum(1 for open_call in self._open if open_call.call.endpoint == address)
 
-    async def begin(
+    async def start(
         self,
         to: str,
         count: int = 1,
@@ -160,21 +160,21 @@ class Streams:
         deadline: float | None = None,
     ) -> Calls:
         """Start streams by a route, each after the last one is open or has ended."""
-        return Calls(tuple([await self._begin(to, channel, deadline) for _ in range(count)]))
+        return Calls(tuple([await self._start(to, channel, deadline) for _ in range(count)]))
 
-    async def begin_together(self, to: str, count: int) -> Calls:
+    async def start_together(self, to: str, count: int) -> Calls:
         """Start streams by a route, all at once. They cannot be ended one by one.
 
         A client checks the limit before it counts a stream, so concurrent streams may exceed the
         limit. That cannot happen if the limit admits all of them, or none.
         """
         headers = [
-            {**session, CLUSTER_HEADER: to, **KEPT_OPEN} for session in self._world.sessions(count)
+            {**session, CLUSTER_HEADER: to, **KEPT_OPEN} for session in self.world.sessions(count)
         ]
-        started = await self._world.start(headers, path=DUPLEX, kept_open=True, deadline=None)
+        started = await self.world.start(headers, path=DUPLEX, kept_open=True, deadline=None)
         return await started.begun()
 
-    async def fill(
+    async def require_open(
         self,
         to: str,
         count: int = 1,
@@ -187,7 +187,7 @@ class Streams:
         Raises:
             PreconditionTimeout: a stream did not open.
         """
-        calls = await self.begin(to, count, channel=channel, deadline=deadline)
+        calls = await self.start(to, count, channel=channel, deadline=deadline)
         bad = [call for call in calls if call.status != OPEN]
         if bad:
             raise PreconditionTimeout(
@@ -195,7 +195,7 @@ class Streams:
                 f"though the limit admits them: {bad[0].status} ({bad[0].details or 'no details'})"
             )
 
-    async def take(
+    async def open_to_limit(
         self,
         to: str,
         wanted: RequestsAdmitted,
@@ -211,7 +211,7 @@ class Streams:
         calls: list[Call] = []
 
         async def begin() -> Call:
-            return await self._begin(to, channel)
+            return await self._start(to, channel)
 
         for _ in range(min(wanted.room, most)):
             waited = await waits.until(begin, lambda call: call.status == OPEN, within=timing.APPLY)
@@ -224,7 +224,7 @@ class Streams:
         """Start streams until one does not open, within APPLY; cancel those that open."""
 
         async def begin() -> Call:
-            call = await self._begin(to)
+            call = await self._start(to)
             if call.status == OPEN:
                 await self.cancel(to, newest=True)
             return call
@@ -235,7 +235,7 @@ class Streams:
     async def end(self, to: str, code: grpc.StatusCode = grpc.StatusCode.OK) -> None:
         """Make a backend end the oldest stream by a route."""
         open_call = self._taken(to)
-        self._world.fleet.end(self._world.calls.row(open_call.call.id), code)
+        self.world.fleet.end(self.world.calls.row(open_call.call.id), code)
         await ended(open_call)
 
     async def end_all_at(self, address: str) -> None:
@@ -243,11 +243,11 @@ class Streams:
         gone = [stream for stream in self._open if stream.call.endpoint == address]
         self._open = [stream for stream in self._open if stream not in gone]
         for stream in gone:
-            self._world.fleet.end(self._world.calls.row(stream.call.id), grpc.StatusCode.OK)
+            self.world.fleet.end(self.world.calls.row(stream.call.id), grpc.StatusCode.OK)
         for stream in gone:
             await ended(stream)
 
-    async def expired(self, to: str) -> None:
+    async def wait_for_deadline(self, to: str) -> None:
         """Wait until the newest stream by a route has exceeded its deadline."""
         await ended(self._taken(to, newest=True))
 
@@ -257,7 +257,7 @@ class Streams:
         await open_call.started.cancel()
         await ended(open_call)
 
-    async def lost(self, member: Member) -> int:
+    async def drop_connections(self, member: Member) -> int:
         """Drop the connections of an endpoint; return the number of streams that this ended."""
         gone = [open_call for open_call in self._open if open_call.call.endpoint == member.address]
         self._open = [open_call for open_call in self._open if open_call not in gone]
@@ -266,11 +266,11 @@ class Streams:
             await ended(open_call)
         return len(gone)
 
-    async def _begin(
+    async def _start(
         self, to: str, channel: Channel | None = None, deadline: float | None = None
     ) -> Call:
-        (session,) = self._world.sessions(1)
-        started = await self._world.start(
+        (session,) = self.world.sessions(1)
+        started = await self.world.start(
             [{**session, CLUSTER_HEADER: to, **KEPT_OPEN}],
             path=DUPLEX,
             channel=channel,
@@ -304,7 +304,7 @@ async def end(world: World) -> None:
             world.fleet.end(row, grpc.StatusCode.INTERNAL)
 
 
-def admits(served: XdsConfig, cluster: str, *, in_flight: int = 0) -> RequestsAdmitted:
+def within_limit(served: XdsConfig, cluster: str, *, in_flight: int = 0) -> RequestsAdmitted:
     """Expect that a cluster admits as many streams, started one after another, as its limit.
 
     Args:
@@ -319,3 +319,23 @@ def admits(served: XdsConfig, cluster: str, *, in_flight: int = 0) -> RequestsAd
         ),
         in_flight=in_flight,
     )
+
+
+async def check_changed_limit(
+    clause: str, streams: Streams, served: XdsConfig, cluster: str, *, in_flight: int
+) -> bool:
+    """Check that streams from before an update count towards the new limit.
+
+    In Envoy an update of the limit makes a new cluster, which counts from zero.
+
+    Returns:
+        True if the limit admitted more streams.
+    """
+    by = {
+        "A32": within_limit(served, cluster, in_flight=in_flight),
+        "envoy": within_limit(served, cluster),
+    }
+    own = streams.world.checks.own(clause, by)
+    opened = streams.open_to_limit(cluster, own) if own.room else streams.until_refused(cluster)
+    await streams.world.check(clause, await opened, by)
+    return own.room > 0

@@ -24,30 +24,25 @@ from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import RoundRobin
 from conformance.xds_config.routes import CLUSTER
-from conformance.xds_config.variants import ClusterVariant, RawClusterVariant
+from conformance.xds_config.variants import RawClusterVariant, ResourceVariant
 from fake_control_plane import Kind
 
 Form = Literal["EDS", "aggregate", "LOGICAL_DNS"]
 
 STEPS = 3
-"""Number of places. A valid update leads neither to the current place nor to that of an odd one."""
+"""Number of places. A valid update leads neither to the current place nor to that of a variant."""
 
 OTHER_CLUSTER = "beside"
 
-GOOD: Mapping[Form, str] = {
+ACCEPTING_CLAUSES: Mapping[Form, str] = {
     "EDS": "A37-VALID-02",
     "aggregate": "A37-VALID-01",
     "LOGICAL_DNS": "A37-VALID-03",
 }
 """The clause that requires the client to accept such a Cluster."""
 
-NAMED = "A47-CDS-02"
-"""The clause for a Cluster with an xdstp name."""
-AFTERWARDS = "A37-VALID-29"
-UNCHANGED = "A46-NACK-03"
 
-
-def clauses_of(variants: Sequence[ClusterVariant]) -> tuple[str, ...]:
+def clauses_of(variants: Sequence[ResourceVariant]) -> tuple[str, ...]:
     """Return the clauses that these variants decide, in their order."""
     return tuple(dict.fromkeys(variant.clause for variant in variants))
 
@@ -56,7 +51,7 @@ class LiveCluster:
     """A cluster in use, and another one next to it; updates change their endpoints (places).
 
     Each valid update leads to another place than the last one, so that requests show whether the
-    client uses it. An odd update is a valid one with a change, so requests show as well whether the
+    client uses it. A variant is a valid update with one change, so requests also show whether the
     client uses it by mistake.
 
     Args:
@@ -93,7 +88,7 @@ class LiveCluster:
         self._waits_for_the_other = True
 
     @classmethod
-    async def begin(cls, world: World, form: Form, *, about: str = "", **names: str) -> LiveCluster:
+    async def start(cls, world: World, form: Form, *, about: str = "", **names: str) -> LiveCluster:
         """Serve both clusters, and wait until requests reach them.
 
         Args:
@@ -107,11 +102,13 @@ class LiveCluster:
             ResourceRejected, PreconditionTimeout: they do not serve.
         """
         made = cls(world, form, await world.addresses(2 * STEPS), **names)
-        world.checks.turn_to(about or (NAMED if names else GOOD[form]))
+        world.checks.turn_to(about or ("A47-CDS-02" if names else ACCEPTING_CLAUSES[form]))
         await world.serve(made.served())
         for of in (made.name, OTHER_CLUSTER):
             why = "the Clusters are valid"
-            await world.rounds.require(made.leads(of=of), partial(calls_to, world, of), why=why)
+            await world.rounds.require(
+                made.expected_calls(of=of), partial(calls_to, world, of), why=why
+            )
         return made
 
     def served(self, step: int = 0) -> XdsConfig:
@@ -128,7 +125,7 @@ class LiveCluster:
         routes = (route_to(OTHER_CLUSTER), route_to(self.name))
         return XdsConfig(clusters=(*both, *self._places), routes=routes)
 
-    def leads(self, step: int = 0, of: str = "") -> AllServedBy:
+    def expected_calls(self, step: int = 0, of: str = "") -> AllServedBy:
         """Expect calls at the place of this cluster (or of `of`) after `step` more updates."""
         return AllServedBy(self._place(self._at + step, of).addresses())
 
@@ -145,30 +142,32 @@ class LiveCluster:
             case "EDS":
                 return place.discovery
 
-    async def refused(self, odd: ClusterVariant, *unchanged: str) -> bool:
-        """Check that the client rejects an odd update, and uses a valid one in the same response.
+    async def check_rejected(self, variant: ResourceVariant, *unchanged: str) -> bool:
+        """Check that the client rejects a variant, and uses a valid one in the same response.
 
         Args:
-            odd: the odd update.
+            variant: the variant.
             unchanged: the clauses that require the last accepted version to stay in use.
 
         Returns:
             True if the client rejected it.
         """
-        answer = await self._offer(odd, OTHER_CLUSTER)
-        await self._check_answer(odd, answer, acked=False)
+        answer = await self._send_variant(variant, OTHER_CLUSTER)
+        await self._check_answer(variant, answer, acked=False)
         if not answer.acked:
             if self._waits_for_the_other:  # Wait once only for a client that does not use it.
-                calls = await self._until(self.leads(1, OTHER_CLUSTER), OTHER_CLUSTER)
+                calls = await self._until(self.expected_calls(1, OTHER_CLUSTER), OTHER_CLUSTER)
                 self._waits_for_the_other = not calls.overdue
-                await self._world.check(UNCHANGED, calls, self._beside())
+                await self._world.check("A46-NACK-03", calls, self._other_cluster_calls())
             calls = await calls_to(self._world, self.name)
-            for clause in (UNCHANGED, *unchanged):
-                await self._check(clause, calls, self.leads())
-        await self._go_on(1, taken=answer.acked)
+            for clause in ("A46-NACK-03", *unchanged):
+                await self._check(clause, calls, self.expected_calls())
+        await self._check_next_update(1, taken=answer.acked)
         return not answer.acked
 
-    async def refused_all(self, odds: Sequence[ClusterVariant], *unchanged: str) -> None:
+    async def check_all_rejected(
+        self, variants: Sequence[ResourceVariant], *unchanged: str
+    ) -> None:
         """Check that the client rejects each of these updates, one after another.
 
         Raises:
@@ -176,82 +175,85 @@ class LiveCluster:
                 after a rejection. Or the client supports none of the features in question.
         """
         bench = self._world.checks
-        own = [variant for variant in odds if bench.has(variant.clause)]
+        own = [variant for variant in variants if bench.has(variant.clause)]
         if not own:
-            bench.require(odds[0].clause)
-        if not any([await self.refused(resource, *unchanged) for resource in own]):
-            raise Unsupported("the client rejected none of the odd Clusters")
+            bench.require(variants[0].clause)
+        if not any([await self.check_rejected(resource, *unchanged) for resource in own]):
+            raise Unsupported("the client rejected none of these Clusters")
 
-    async def taken(self, odd: ClusterVariant) -> None:
-        """Check that the client accepts and uses an odd update."""
-        answer = await self._offer(odd)
-        await self._check_answer(odd, answer, acked=True)
+    async def check_accepted(self, variant: ResourceVariant) -> None:
+        """Check that the client accepts and uses a variant."""
+        answer = await self._send_variant(variant)
+        await self._check_answer(variant, answer, acked=True)
         if answer.acked:
-            calls = await self._until(self.leads(1))
-            await self._check(odd.clause, calls, self.leads(1))
-        await self._go_on(2, taken=answer.acked)
+            calls = await self._until(self.expected_calls(1))
+            await self._check(variant.clause, calls, self.expected_calls(1))
+        await self._check_next_update(2, taken=answer.acked)
 
-    async def asks_beside_clusters(self, clause: str) -> None:
+    async def check_streams_of_endpoints(self, clause: str) -> None:
         """Check that the client requests endpoints only on the stream of the Clusters."""
         expected = SubscribesBesidesClusters()
         asked = await self._world.control.asked_until(expected)
         await self._check(clause, asked, expected)
 
-    async def accepted(self, odd: ClusterVariant, then: str, *, case: str) -> None:
-        """Check that the client accepts an odd update, and report the outcome of requests.
+    async def check_acked(self, variant: ResourceVariant, then: str, *, case: str) -> None:
+        """Check that the client accepts a variant, and report the outcome of requests.
 
         Args:
-            odd: the odd update.
+            variant: the variant.
             then: the clause on the requests.
             case: the name of this update in the report.
         """
-        answer = await self._offer(odd)
-        await self._check(odd.clause, answer, AckedOrNacked(acked=True))
+        answer = await self._send_variant(variant)
+        await self._check(variant.clause, answer, AckedOrNacked(acked=True))
         if answer.acked:
             choices: dict[str, Expectation] = {
-                f"{case}: served": self.leads(1),
-                f"{case}: served as before": self.leads(),
+                f"{case}: served": self.expected_calls(1),
+                f"{case}: served as before": self.expected_calls(),
                 f"{case}: fail": Fails(),
                 f"{case}: wait": EndsWith("DEADLINE_EXCEEDED"),
             }
             moments = timing.SEVERAL_MOMENTS
             calls = partial(calls_to, self._world, self.name, deadline=moments)
-            seen = await self._world.eventually(self.leads(1), calls, within=moments)
+            seen = await self._world.eventually(self.expected_calls(1), calls, within=moments)
             await self._world.check(then, seen, choices)
-        await self._go_on(2, taken=answer.acked)
+        await self._check_next_update(2, taken=answer.acked)
 
-    async def left_open(
+    async def report_choice(
         self,
-        odd: ClusterVariant | RawClusterVariant,
+        variant: ResourceVariant | RawClusterVariant,
         if_taken: str = "accepted",
         *,
         used: bool,
         within: float = timing.APPLY,
     ) -> None:
-        """Report whether the client rejects an odd update, or accepts and perhaps uses it.
+        """Report whether the client rejects a variant, or accepts and perhaps uses it.
 
         Args:
-            odd: the odd update.
+            variant: the variant.
             if_taken: the name of the choice to accept it.
             used: True if the choice includes that the client uses it.
             within: seconds within which the client must use the next valid update.
         """
-        answer = await self._offer(odd)
+        answer = await self._send_variant(variant)
         seen: Observation = answer
         ways: dict[str, Expectation] = {"refused": AckedOrNacked(acked=False)}
         if answer.acked:
             ways = {if_taken: AckedOrNacked(acked=True)}
             if used:
-                seen, ways = await self._until(self.leads(1)), {if_taken: self.leads(1)}
-        await self._world.check(odd.clause, seen, ways)
-        await self._go_on(2, taken=answer.acked, within=within)
+                seen, ways = (
+                    await self._until(self.expected_calls(1)),
+                    {if_taken: self.expected_calls(1)},
+                )
+        await self._world.check(variant.clause, seen, ways)
+        await self._check_next_update(2, taken=answer.acked, within=within)
 
-    async def perhaps_read(self, odd: RawClusterVariant) -> None:
+    async def report_large_update(self, variant: RawClusterVariant) -> None:
         """Report whether the client accepts a large update, rejects it, or ends its stream."""
-        self._world.checks.turn_to(odd.clause)
-        changed = odd.of(self.served(1).get_cluster(self.name).resource())
-        told = f"{self._told(self._at + 1)}, {odd}"
-        answer = await self._world.control.offer_large(changed, told=told)
+        self._world.checks.turn_to(variant.clause)
+        changed = variant.of(self.served(1).get_cluster(self.name).resource())
+        description = f"{self._description(self._at + 1)}, {variant}"
+        answer = await self._world.control.offer_large(changed, label=description)
         seen: Observation = answer or await calls_to(self._world, self.name)
         choices: dict[str, Expectation] = {
             "accepted": AckedOrNacked(acked=True),
@@ -259,28 +261,32 @@ class LiveCluster:
         }
         if answer is None:
             choices = {
-                "stream ended, requests served as before": self.leads(),
+                "stream ended, requests served as before": self.expected_calls(),
                 "stream ended, requests fail": EndsWith("UNAVAILABLE"),
             }
-        await self._world.check(odd.clause, seen, choices)
-        await self._go_on(2, taken=answer is not None and answer.acked)
+        await self._world.check(variant.clause, seen, choices)
+        await self._check_next_update(2, taken=answer is not None and answer.acked)
 
-    async def _offer(self, odd: ClusterVariant | RawClusterVariant, *others: str) -> Answer:
-        """Send the next update of the cluster in an odd form, with valid updates of `others`."""
-        self._world.checks.turn_to(odd.clause)
+    async def _send_variant(
+        self, variant: ResourceVariant | RawClusterVariant, *others: str
+    ) -> Answer:
+        """Send a variant of the next update of the cluster, with valid updates of `others`."""
+        self._world.checks.turn_to(variant.clause)
         following = self.served(1)
-        changed = odd.of(following.get_cluster(self.name).resource())
+        changed = variant.of(following.get_cluster(self.name).resource())
         beside = (following.get_cluster(name).resource() for name in others)
-        told = (
-            f"{self._told(self._at + 1)}, {odd}{'; and a valid update next to it' * bool(others)}"
-        )
-        return await self._world.control.offer(Kind.CLUSTER, changed, *beside, told=told)
+        description = f"{self._description(self._at + 1)}, {variant}"
+        if others:
+            description += "; and a valid update next to it"
+        return await self._world.control.offer(Kind.CLUSTER, changed, *beside, label=description)
 
-    def _told(self, at: int) -> str:
+    def _description(self, at: int) -> str:
         return f"{self.name}, a cluster of {self._form} that leads to {self._place(at).name}"
 
-    async def _go_on(self, steps: int, *, taken: bool, within: float = timing.APPLY) -> None:
-        """Make requests, and check that the client uses a valid update after the odd one.
+    async def _check_next_update(
+        self, steps: int, *, taken: bool, within: float = timing.APPLY
+    ) -> None:
+        """Make requests, and check that the client uses a valid update after the variant.
 
         Raises:
             PreconditionTimeout: the client does not use it, so it is not judged by further updates.
@@ -289,16 +295,16 @@ class LiveCluster:
             await calls_to(self._world, self.name, deadline=timing.SEVERAL_MOMENTS)
         self._at += steps
         good = (self.served().get_cluster(name).resource() for name in (self.name, OTHER_CLUSTER))
-        told = f"{self._told(self._at)}, as it is"
-        mended = await self._world.control.offer(Kind.CLUSTER, *good, told=told)
-        await self._check(AFTERWARDS, mended, AckedOrNacked(acked=True))
-        calls = await self._until(self.leads(), within=within)
-        await self._check(AFTERWARDS, calls, self.leads())
+        description = f"{self._description(self._at)}, as it is"
+        mended = await self._world.control.offer(Kind.CLUSTER, *good, label=description)
+        await self._check("A37-VALID-29", mended, AckedOrNacked(acked=True))
+        calls = await self._until(self.expected_calls(), within=within)
+        await self._check("A37-VALID-29", calls, self.expected_calls())
         if calls.overdue:
-            self._world.checks.turn_to(AFTERWARDS)
+            self._world.checks.turn_to("A37-VALID-29")
             did = "accepted" if taken else "rejected"
             raise PreconditionTimeout(
-                f"the client {did} an odd Cluster, and then did not use a valid one"
+                f"the client {did} a changed Cluster, and then did not use a valid one"
             )
 
     async def _until(
@@ -307,23 +313,24 @@ class LiveCluster:
         calls = partial(calls_to, self._world, of or self.name)
         return await self._world.eventually(expected, calls, within=within)
 
-    def _beside(self) -> dict[str, Expectation]:
+    def _other_cluster_calls(self) -> dict[str, Expectation]:
         """Expect calls to the other cluster after a valid update of it in a rejected response.
 
         Envoy uses it only if the invalid resource kept the constraints of the API.
         """
-        then, before = self.leads(1, OTHER_CLUSTER), self.leads(0, OTHER_CLUSTER)
+        then, before = self.expected_calls(1, OTHER_CLUSTER), self.expected_calls(0, OTHER_CLUSTER)
         either = AllServedBy((*then.addresses, *before.addresses))
         return self._world.checks.by_edition(
-            UNCHANGED, lambda edition: either if edition == "envoy" else then
+            "A46-NACK-03", lambda edition: either if edition == "envoy" else then
         )
 
-    async def _check_answer(self, odd: ClusterVariant, answer: Answer, *, acked: bool) -> None:
-        """Check an ACK or a NACK; editions in `odd.otherwise` expect the opposite."""
+    async def _check_answer(self, variant: ResourceVariant, answer: Answer, *, acked: bool) -> None:
+        """Check an ACK or a NACK; editions in `variant.otherwise` expect the opposite."""
         by = self._world.checks.by_edition(
-            odd.clause, lambda edition: AckedOrNacked(acked=acked != (edition in odd.otherwise))
+            variant.clause,
+            lambda edition: AckedOrNacked(acked=acked != (edition in variant.otherwise)),
         )
-        await self._world.check(odd.clause, answer, by)
+        await self._world.check(variant.clause, answer, by)
 
     async def _check(self, clause: str, seen: Observation, expected: Expectation) -> None:
         """Check a clause that has the same effect in all editions."""
@@ -335,31 +342,33 @@ FEW = 8
 
 
 async def send_and_await_answer(
-    world: World, served: XdsConfig, odd: ClusterVariant | RawClusterVariant
+    world: World, served: XdsConfig, variant: ResourceVariant | RawClusterVariant
 ) -> Answer:
     """Send a variant of the cluster of `served`; return the client's ACK or NACK.
 
     From here on, an abort counts for the variant's clause.
     """
-    world.checks.turn_to(odd.clause)
-    changed = odd.of(served.cluster())
-    return await world.control.offer(Kind.CLUSTER, changed, told=f"{CLUSTER}, {odd}")
+    world.checks.turn_to(variant.clause)
+    changed = variant.of(served.cluster())
+    return await world.control.offer(Kind.CLUSTER, changed, label=f"{CLUSTER}, {variant}")
 
 
 async def send_endpoints_and_await_answer(
-    world: World, served: XdsConfig, odd: ClusterVariant
+    world: World, served: XdsConfig, variant: ResourceVariant
 ) -> Answer:
     """Send a variant of the endpoints of the cluster of `served`; return the ACK or NACK."""
-    world.checks.turn_to(odd.clause)
-    changed = odd.of(served.endpoints())
-    told = f"endpoints of {CLUSTER}, {odd}"
-    return await world.control.offer(Kind.ENDPOINTS, changed, told=told)
+    world.checks.turn_to(variant.clause)
+    changed = variant.of(served.endpoints())
+    description = f"endpoints of {CLUSTER}, {variant}"
+    return await world.control.offer(Kind.ENDPOINTS, changed, label=description)
 
 
-async def placed(world: World, served: XdsConfig, *localities: Locality) -> Answer:
+async def send_localities_and_await_answer(
+    world: World, served: XdsConfig, *localities: Locality
+) -> Answer:
     """Send other localities of the cluster of `served`; return the client's ACK or NACK."""
     resource = served.with_localities(*localities).endpoints()
-    told = "; ".join(map(str, localities[-FEW:]))
+    description = "; ".join(map(str, localities[-FEW:]))
     if len(localities) > FEW:
-        told = f"{len(localities)} localities, the last of them {told}"
-    return await world.control.offer(Kind.ENDPOINTS, resource, told=told)
+        description = f"{len(localities)} localities, the last of them {description}"
+    return await world.control.offer(Kind.ENDPOINTS, resource, label=description)

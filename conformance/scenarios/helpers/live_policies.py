@@ -26,7 +26,7 @@ from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import Policy, RingHash, RoundRobin
 from conformance.xds_config.policy_lists import typed_struct
 from conformance.xds_config.routes import CLUSTER, SESSION
-from conformance.xds_config.variants import TYPE, ClusterVariant
+from conformance.xds_config.variants import TYPE, ResourceVariant
 from fake_control_plane import Kind
 
 
@@ -42,7 +42,7 @@ class BackgroundTraffic:
         self._before = before
 
     @classmethod
-    async def begin(cls, world: World, headers: Sequence[Mapping[str, str]]) -> Self:
+    async def start(cls, world: World, headers: Sequence[Mapping[str, str]]) -> Self:
         """Start requests with these headers, one after another."""
         before = len(world.calls.made)
         return cls(world, await world.start(headers, pace=timing.SOAK_PACE), before)
@@ -87,7 +87,7 @@ class LivePolicy:
         self._in_use: Policy | None = None
 
     @classmethod
-    async def begin(cls, world: World, *, weights: Sequence[int] = (1,) * ENDPOINTS) -> LivePolicy:
+    async def start(cls, world: World, *, weights: Sequence[int] = (1,) * ENDPOINTS) -> LivePolicy:
         """Serve the cluster with ROUND_ROBIN.
 
         Args:
@@ -104,11 +104,13 @@ class LivePolicy:
         await live._require(RoundRobin())
         return live
 
-    async def taken(self, odd: ClusterVariant, as_if: Policy, *, exactly: bool = False) -> None:
+    async def check_accepted(
+        self, variant: ResourceVariant, as_if: Policy, *, exactly: bool = False
+    ) -> None:
         """Check that the client accepts an update, and balances as by `as_if` in `lb_policy`.
 
         Args:
-            odd: the variant of the Cluster.
+            variant: the variant of the Cluster.
             as_if: the expected policy.
             exactly: True to check a ring entry by entry; before, a ring of another size may be
                 in use.
@@ -120,13 +122,13 @@ class LivePolicy:
         if self._in_use is None or is_alike:
             await self._go_to(BEFORE if isinstance(as_if, RoundRobin) else RoundRobin())
         answer = await send_and_await_answer(
-            self._world, self._served.with_policy(RoundRobin()), odd
+            self._world, self._served.with_policy(RoundRobin()), variant
         )
-        await self._check(odd.clause, answer, AckedOrNacked(acked=True))
+        await self._check(variant.clause, answer, AckedOrNacked(acked=True))
         if answer.acked:
             self._in_use = None
             calls = await self._calls(as_if, exactly=exactly)
-            await self._check(odd.clause, calls, self._wanted(as_if))
+            await self._check(variant.clause, calls, self._wanted(as_if))
             if not calls.overdue:
                 self._in_use = as_if
 
@@ -150,7 +152,7 @@ class LivePolicy:
 
     async def _go_to(self, policy: Policy) -> None:
         cluster = self._served.with_policy(policy).cluster()
-        await self._world.control.offer(Kind.CLUSTER, cluster, told=f"{CLUSTER}, {policy}")
+        await self._world.control.offer(Kind.CLUSTER, cluster, label=f"{CLUSTER}, {policy}")
         await self._require(policy)
 
     async def _require(self, policy: Policy) -> None:
@@ -171,7 +173,7 @@ class LivePolicy:
 
 async def requests_meanwhile(world: World) -> BackgroundTraffic:
     """Start requests from before an update until it is in use."""
-    return await BackgroundTraffic.begin(world, world.sessions(BACKGROUND_REQUESTS))
+    return await BackgroundTraffic.start(world, world.sessions(BACKGROUND_REQUESTS))
 
 
 async def in_use(world: World, served: XdsConfig, as_if: Policy) -> tuple[Calls, Expectation]:
@@ -208,7 +210,7 @@ class CustomCluster:
         self.served = served
 
     @classmethod
-    async def begin(cls, world: World, *sizes: int) -> CustomCluster:
+    async def start(cls, world: World, *sizes: int) -> CustomCluster:
         """Register the policy, and serve a cluster that does not use it yet.
 
         Args:
@@ -239,31 +241,34 @@ class CustomCluster:
         places = self.served.get_cluster().localities
         return tuple(tuple(endpoint.address for endpoint in place.endpoints) for place in places)
 
-    async def offer(self, odd: ClusterVariant) -> bool:
+    async def offer(self, variant: ResourceVariant) -> bool:
         """Check that the client accepts an update of the Cluster; return whether it does."""
-        answer = await send_and_await_answer(self._world, self.served, odd)
-        await self._check(odd.clause, answer, AckedOrNacked(acked=True))
+        answer = await send_and_await_answer(self._world, self.served, variant)
+        await self._check(variant.clause, answer, AckedOrNacked(acked=True))
         return answer.acked
 
-    async def refused(self, odd: ClusterVariant) -> None:
+    async def check_rejected(self, variant: ResourceVariant) -> None:
         """Check that the client rejects an update of the Cluster."""
-        answer = await send_and_await_answer(self._world, self.served, odd)
-        await self._check(odd.clause, answer, AckedOrNacked(acked=False))
+        answer = await send_and_await_answer(self._world, self.served, variant)
+        await self._check(variant.clause, answer, AckedOrNacked(acked=False))
 
-    async def given(
-        self, odd: ClusterVariant, config: Config, groups: Sequence[Sequence[str]] | None = None
+    async def check_config_received(
+        self,
+        variant: ResourceVariant,
+        config: Config,
+        groups: Sequence[Sequence[str]] | None = None,
     ) -> None:
         """Check that the client accepts an update, and that policy instances get its config.
 
         Args:
-            odd: the variant of the Cluster.
+            variant: the variant of the Cluster.
             config: the config that instances must get.
             groups: groups of endpoints with one instance each; None for one group of all.
         """
-        if await self.offer(odd):
+        if await self.offer(variant):
             expected = hands_on(config, groups or self.all_of_them)
             seen = await self._world.policies.until(expected)
-            await self._check(odd.clause, seen, expected)
+            await self._check(variant.clause, seen, expected)
 
     async def require_given(
         self, config: Config, groups: Sequence[Sequence[str]] | None = None

@@ -239,8 +239,8 @@ async def begin(world: World, *metrics: str) -> XdsConfig:
     places = []
     for name, telling in TELLING.items():
         members = await world.endpoints(len(telling))
-        for member, told in zip(members, telling, strict=True):
-            member.set_metrics(told)
+        for member, sent in zip(members, telling, strict=True):
+            member.set_metrics(sent)
         places.append(Locality(tuple(Endpoint(member.address) for member in members), name))
     served = one_cluster(places, policy=RoundRobin(), service_name="service", is_reported=True)
     served = listing(served, *metrics)
@@ -262,8 +262,8 @@ async def with_another(world: World, served: XdsConfig) -> XdsConfig:
 async def with_replaced(world: World, served: XdsConfig) -> XdsConfig:
     """Return the config with other backends in the locality whose backends have named metrics."""
     members = await world.endpoints(len(TELLING[NAMED]))
-    for member, told in zip(members, TELLING[NAMED], strict=True):
-        member.set_metrics(told)
+    for member, metrics in zip(members, TELLING[NAMED], strict=True):
+        member.set_metrics(metrics)
     replaced = Locality(tuple(Endpoint(member.address) for member in members), NAMED)
     others = (place for place in served.get_cluster().localities if place.name != NAMED)
     return served.with_localities(replaced, *others)
@@ -274,7 +274,7 @@ def listing(served: XdsConfig, *metrics: str) -> XdsConfig:
     return replace(served, clusters=(replace(served.get_cluster(), metrics=metrics),))
 
 
-def told_of(
+def metrics_reported(
     served: XdsConfig, listed: Sequence[str] | None, *, at: Sequence[str] = tuple(TELLING)
 ) -> MetricsReported:
     """Expect reports of the listed metrics (None: all named metrics) for these localities."""
@@ -310,17 +310,17 @@ async def metrics(
     await reported(world, balanced(served))
 
     def fits_one(_: object) -> bool:
-        return any(fits(expectation, _told_since(world, since)) for expectation in expected)
+        return any(fits(expectation, _metrics_since(world, since)) for expectation in expected)
 
     report = world.plane.reported(fits_one, deadline=until_the_next(world))
     await world.control.unless_no_load_stream(waits.watched(report))
-    return _told_since(world, since)
+    return _metrics_since(world, since)
 
 
-def _told_since(world: World, since: Mark) -> Metrics:
+def _metrics_since(world: World, since: Mark) -> Metrics:
     """Return the metrics that backends sent since the mark, and those that the client reported."""
     rows = world.fleet.ledger.rpcs[since.requests :]
-    told = Counter((world.registry.address(row.endpoint), _key(row.metrics)) for row in rows)
+    metrics = Counter((world.registry.address(row.endpoint), _key(row.metrics)) for row in rows)
     sums: dict[LoadKey, dict[Metric, Sum]] = {}
     for of in world.plane.loads.rows[since.reports :]:
         for locality in of.localities:
@@ -331,7 +331,7 @@ def _told_since(world: World, since: Mark) -> Metrics:
     return Metrics(
         tuple(
             BackendReports(address=address, requests=count, own=dict(own), named=dict(named))
-            for (address, (own, named)), count in told.items()
+            for (address, (own, named)), count in metrics.items()
             if own or named
         ),
         tuple(ReportedMetrics(place, tuple(sorted(of.items()))) for place, of in sums.items()),
@@ -348,9 +348,9 @@ def _sums(load: LocalityLoad) -> Iterator[tuple[Metric, Sum]]:
 _Pairs = tuple[tuple[str, float], ...]
 
 
-def _key(told: BackendMetrics | None) -> tuple[_Pairs, _Pairs]:
+def _key(metrics: BackendMetrics | None) -> tuple[_Pairs, _Pairs]:
     """Return the metrics that a client may report."""
-    if told is None:
+    if metrics is None:
         return (), ()
-    own = ((name, getattr(told, name)) for name in UTILIZATIONS)
-    return tuple(pair for pair in own if pair[1]), tuple(sorted(told.named_metrics.items()))
+    own = ((name, getattr(metrics, name)) for name in UTILIZATIONS)
+    return tuple(pair for pair in own if pair[1]), tuple(sorted(metrics.named_metrics.items()))

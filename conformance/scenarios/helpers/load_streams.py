@@ -82,25 +82,25 @@ async def next_reports(
 
 async def reports_until(world: World, count: int, *, since: int) -> LoadReports:
     """Return the next `count` reports, with or without load; fewer if time is up."""
-    told = await _reports(world, count, since=since, counts=lambda _: True)
-    return load_reports(world, only=told)
+    load_requests = await _reports(world, count, since=since, counts=lambda _: True)
+    return load_reports(world, only=load_requests)
 
 
 async def _reports(
     world: World, count: int, *, since: int, counts: Callable[[LoadRequest], bool]
 ) -> tuple[LoadRequest, ...]:
-    told: list[LoadRequest] = []
+    load_requests: list[LoadRequest] = []
 
     def enough(event: Event) -> bool:
         if isinstance(event, LoadRequest) and counts(event):
-            told.append(event)
-        return len(told) == count
+            load_requests.append(event)
+        return len(load_requests) == count
 
     asked = world.plane.script.loads.asked_for
     within = timing.REPORTED + count * (asked.interval if asked else 0.0)
     reports = world.plane.transcript.wait(enough, deadline=within, since=since)
     await world.control.unless_no_load_stream(waits.watched(reports))
-    return tuple(told)
+    return tuple(load_requests)
 
 
 async def lose_stream(world: World, lose: Callable[[], Awaitable[None]]) -> None:
@@ -196,8 +196,8 @@ async def attempts_at_streams(world: World, count: int, *, since: int) -> Attemp
 def newest_report(world: World) -> LoadReports:
     """Return the last report that has a cluster."""
     events = reversed(world.plane.transcript.events)
-    told = (event for event in events if isinstance(event, LoadRequest) and event.clusters)
-    return load_reports(world, only=tuple(itertools.islice(told, 1)))
+    load_requests = (event for event in events if isinstance(event, LoadRequest) and event.clusters)
+    return load_reports(world, only=tuple(itertools.islice(load_requests, 1)))
 
 
 def issued_by(seen: Loads, wanted: LoadMatches, *clusters: str) -> RequestsReported:

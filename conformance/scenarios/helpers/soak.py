@@ -106,8 +106,8 @@ def plan(rng: random.Random, *, members: int, requests: int) -> tuple[SoakAction
             turns.append(SoakAction(after, turn))
         actions += sorted((*changes, *kills, *turns), key=lambda request: request.after)
         end = begin + STORM
-        odd = [member for member, mode in enumerate(modes) if mode != Serve()]
-        actions += [SoakAction(end, ModeChange(member, Serve())) for member in odd]
+        variant = [member for member, mode in enumerate(modes) if mode != Serve()]
+        actions += [SoakAction(end, ModeChange(member, Serve())) for member in variant]
         actions.append(SoakAction(end, _change(rng, members, RINGS[number % len(RINGS)])))
     return tuple(actions)
 

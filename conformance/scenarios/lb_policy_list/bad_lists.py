@@ -6,7 +6,7 @@ import pytest
 
 from conformance import timing
 from conformance.judging.declaration import case, scenario
-from conformance.scenarios.helpers.live_clusters import AFTERWARDS, LiveCluster
+from conformance.scenarios.helpers.live_clusters import LiveCluster
 from conformance.world import World
 from conformance.xds_config.policy_bytes import (
     entry,
@@ -29,9 +29,9 @@ NO_TEXT = f"{TYPE}/xdspec.".encode() + b"\xff\xfe\xc0"
 THREE_MIB, FIVE_MIB = 3 * 1024 * 1024, 5 * 1024 * 1024
 
 
-@scenario(AFTERWARDS, seconds=0.5)
+@scenario("A37-VALID-29", seconds=0.5)
 @pytest.mark.parametrize(
-    ("clause", "told", "body"),
+    ("clause", "description", "body"),
     [
         case(
             "no-message",
@@ -71,20 +71,22 @@ THREE_MIB, FIVE_MIB = 3 * 1024 * 1024, 5 * 1024 * 1024
         ),
     ],
 )
-async def test_malformed(world: World, clause: str, told: str, body: Callable[[], bytes]) -> None:
+async def test_malformed(
+    world: World, clause: str, description: str, body: Callable[[], bytes]
+) -> None:
     """The client survives such a list, and uses the next valid update."""
-    live = await LiveCluster.begin(world, "EDS")
-    odd = RawClusterVariant(clause, told, body())
-    await live.left_open(odd, used=False, within=timing.NO_SUCH_RESOURCE)
+    live = await LiveCluster.start(world, "EDS")
+    variant = RawClusterVariant(clause, description, body())
+    await live.report_choice(variant, used=False, within=timing.NO_SUCH_RESOURCE)
 
 
-@scenario("A52-INPUT-07", AFTERWARDS, seconds=3)
+@scenario("A52-INPUT-07", "A37-VALID-29", seconds=3)
 async def test_beyond_message_limit(world: World) -> None:
     """A Cluster is larger than the default limit of gRPC messages.
 
     Each new stream breaks at that message until an update replaces the Cluster.
     """
-    live = await LiveCluster.begin(world, "EDS")
+    live = await LiveCluster.start(world, "EDS")
     body = policies(struct("round_robin", text(FIVE_MIB)))
-    told = "a TypedStruct of round_robin with a text of 5 MiB"
-    await live.perhaps_read(RawClusterVariant("A52-INPUT-07", told, body))
+    description = "a TypedStruct of round_robin with a text of 5 MiB"
+    await live.report_large_update(RawClusterVariant("A52-INPUT-07", description, body))

@@ -32,7 +32,7 @@ from conformance.xds_config.policy_lists import (
     typed_struct,
     unknown,
 )
-from conformance.xds_config.variants import TYPE, ClusterVariant
+from conformance.xds_config.variants import TYPE, ResourceVariant
 
 NEEDS = ("custom_policy",)
 
@@ -65,12 +65,16 @@ OF_A_LANGUAGE: tuple[Config, ...] = (
 @scenario("A52-CUSTOM-01", "A52-CUSTOM-02", needs=NEEDS)
 async def test_config_unchanged(world: World) -> None:
     """The client passes the Struct to the custom policy as JSON, unchanged."""
-    live = await CustomCluster.begin(world, 2)
+    live = await CustomCluster.start(world, 2)
     for config in CONFIGS:
-        await live.given(ClusterVariant("A52-CUSTOM-01", policies(custom(config))), config)
+        await live.check_config_received(
+            ResourceVariant("A52-CUSTOM-01", policies(custom(config))), config
+        )
     for config in OF_A_LANGUAGE:
-        await live.given(ClusterVariant("A52-CUSTOM-02", policies(custom(config))), config)
-    await live.given(ClusterVariant("A52-CUSTOM-01", policies(custom({}))), {})
+        await live.check_config_received(
+            ResourceVariant("A52-CUSTOM-02", policies(custom(config))), config
+        )
+    await live.check_config_received(ResourceVariant("A52-CUSTOM-01", policies(custom({}))), {})
 
 
 PREFIXES = ("example.com/", "a/b/c/", "/", "https://example.com/types/", f"{TYPE}/x.Y/")
@@ -88,7 +92,7 @@ OTHERS = (
 @scenario("A52-CUSTOM-03", "A52-CUSTOM-04", "A52-CUSTOM-06", needs=NEEDS)
 async def test_policy_name(world: World) -> None:
     """The part of type_url after its last slash names the policy; others are skipped."""
-    live = await CustomCluster.begin(world, 2)
+    live = await CustomCluster.start(world, 2)
     entries = [
         *(("A52-CUSTOM-03", TYPE + "/", message, ()) for message in (UDPA_STRUCT, XDS_STRUCT)),
         *(("A52-CUSTOM-04", prefix, XDS_STRUCT, ()) for prefix in PREFIXES),
@@ -99,7 +103,9 @@ async def test_policy_name(world: World) -> None:
         config = {"row": number}
         its_own = typed_struct(prefix + TEST_POLICY, config, message=message)
         before = (typed_struct(url, {"endpoint": "of another"}) for url in passed_over)
-        await live.given(ClusterVariant(clause, policies(*before, its_own)), config)
+        await live.check_config_received(
+            ResourceVariant(clause, policies(*before, its_own)), config
+        )
 
 
 @pytest.mark.parametrize(
@@ -119,10 +125,10 @@ async def test_unspecified_typed_struct(
     world: World, clause: str, first: str, used: Sequence[tuple[str, Config | None]]
 ) -> None:
     """A TypedStruct has a type_url without a slash, or has no Struct."""
-    live = await CustomCluster.begin(world, 2)
+    live = await CustomCluster.start(world, 2)
     following = {"row": "the next one"}
-    odd = ClusterVariant(clause, policies(first, custom(following)))
-    answer = await send_and_await_answer(world, live.served, odd)
+    variant = ResourceVariant(clause, policies(first, custom(following)))
+    answer = await send_and_await_answer(world, live.served, variant)
     if not answer.acked:
         await world.check(clause, answer, {"refused": AckedOrNacked(acked=False)})
         return
@@ -162,12 +168,12 @@ async def test_rejected_config_below_wrr_locality(world: World) -> None:
 
 async def refuse(world: World, *lists: str) -> None:
     """Check that the client rejects each of these lists while a valid config is in use."""
-    live = await CustomCluster.begin(world, 3)
+    live = await CustomCluster.start(world, 3)
     good = {"endpoint": 1, "row": "in use"}
-    await live.offer(ClusterVariant("A52-CUSTOM-08", policies(custom(good))))
+    await live.offer(ResourceVariant("A52-CUSTOM-08", policies(custom(good))))
     where = await live.require_picked(good)
     for each in lists:
-        await live.refused(ClusterVariant("A52-CUSTOM-08", each))
+        await live.check_rejected(ResourceVariant("A52-CUSTOM-08", each))
         calls = await world.call(world.sessions(len(where) * 4))
         await world.check("A52-CUSTOM-09", calls, AllServedBy(where))
 
@@ -179,9 +185,9 @@ async def test_later_updates(world: World) -> None:
     The policy takes a number beyond the list of endpoints modulo its length.
     """
     clause = "A52-CUSTOM-10"
-    live = await CustomCluster.begin(world, 3)
+    live = await CustomCluster.start(world, 3)
     for config in ({"endpoint": 0}, {"endpoint": 1}, {"endpoint": 2}, {"endpoint": 2**40 + 1}):
-        await live.given(ClusterVariant(clause, policies(custom(config))), config)
+        await live.check_config_received(ResourceVariant(clause, policies(custom(config))), config)
         await live.picks(clause, config, live.all_of_them)
     (place,) = live.served.get_cluster().localities
     added = tuple(map(Endpoint, await world.addresses(2)))
@@ -193,9 +199,11 @@ async def test_later_updates(world: World) -> None:
 @scenario("A52-CUSTOM-10", needs=NEEDS)
 async def test_config_that_grows(world: World) -> None:
     """The client passes an update that only adds to the config."""
-    live = await CustomCluster.begin(world, 2)
+    live = await CustomCluster.start(world, 2)
     for config in ({"row": 0}, {"row": 0, "more": {}}, {"row": 0, "more": {"endpoint": 1}}):
-        await live.given(ClusterVariant("A52-CUSTOM-10", policies(custom(config))), config)
+        await live.check_config_received(
+            ResourceVariant("A52-CUSTOM-10", policies(custom(config))), config
+        )
 
 
 @scenario("A52-CUSTOM-11", "A52-CUSTOM-12", needs=NEEDS)
@@ -204,20 +212,22 @@ async def test_per_locality_and_at_top(world: World) -> None:
 
     The names of the localities differ in zone or sub-zone alone.
     """
-    live = await CustomCluster.begin(world, 2, 3)
+    live = await CustomCluster.start(world, 2, 3)
     first, second = live.served.get_cluster().localities
     await live.place(replace(first, name="one"), replace(second, name="one/a"))
     for config in ({"row": "each its own"}, {"endpoint": 1, "row": "and later"}):
-        odd = ClusterVariant("A52-CUSTOM-11", policies(in_localities(custom(config))))
-        await live.given(odd, config, live.by_locality)
+        variant = ResourceVariant("A52-CUSTOM-11", policies(in_localities(custom(config))))
+        await live.check_config_received(variant, config, live.by_locality)
     (added,) = await world.addresses(1)
     places = live.served.get_cluster().localities
     await live.place(*places, replace(places[0], endpoints=(Endpoint(added),), name="one/a/i"))
     config = {"row": "with another locality"}
-    odd = ClusterVariant("A52-CUSTOM-11", policies(in_localities(custom(config))))
-    await live.given(odd, config, live.by_locality)
+    variant = ResourceVariant("A52-CUSTOM-11", policies(in_localities(custom(config))))
+    await live.check_config_received(variant, config, live.by_locality)
     for config in ({"row": "one for all"}, {"endpoint": 1, "row": "and later"}):
-        await live.given(ClusterVariant("A52-CUSTOM-12", policies(custom(config))), config)
+        await live.check_config_received(
+            ResourceVariant("A52-CUSTOM-12", policies(custom(config))), config
+        )
 
 
 @scenario("A52-CUSTOM-15", needs=NEEDS)
@@ -227,18 +237,22 @@ async def test_in_each_priority(world: World) -> None:
     The first priority fails, so that the second gets a policy; then the config changes.
     """
     clause = "A52-CUSTOM-15"
-    live = await CustomCluster.begin(world, 2)
+    live = await CustomCluster.start(world, 2)
     first, second = await world.endpoints(2), await world.endpoints(3)
     await live.place(tier(0, first), tier(1, second))
     config = {"endpoint": 1, "row": "in use"}
-    await live.given(ClusterVariant(clause, policies(custom(config))), config, live.by_locality[:1])
+    await live.check_config_received(
+        ResourceVariant(clause, policies(custom(config))), config, live.by_locality[:1]
+    )
     await fail(*first)
     below = AllServedBy(tuple(endpoint.address for endpoint in second))
     calls = partial(world.call, world.sessions(len(second)))
     await world.rounds.require(below, calls, why="the priority above has failed")
     await live.picks(clause, config, live.by_locality)
     config = {"endpoint": 2, "row": "and later"}
-    await live.given(ClusterVariant(clause, policies(custom(config))), config, live.by_locality)
+    await live.check_config_received(
+        ResourceVariant(clause, policies(custom(config))), config, live.by_locality
+    )
     await live.picks(clause, config, live.by_locality)
 
 
@@ -254,14 +268,18 @@ AS_A_RING = typed_struct(f"{TYPE}/ring_hash_experimental", {"minRingSize": 300, 
 @scenario("A52-CUSTOM-03", "A52-CUSTOM-13", seconds=0.5)
 async def test_grpc_policies_by_name(world: World) -> None:
     """A TypedStruct can name round_robin and ring_hash_experimental."""
-    live = await LivePolicy.begin(world)
+    live = await LivePolicy.start(world)
     ring = RingHash(minimum=300, maximum=300)
-    await live.taken(ClusterVariant("A52-CUSTOM-13", policies(AS_A_RING, round_robin())), ring)
-    await live.taken(ClusterVariant("A52-CUSTOM-13", policies(AS_TURNS, ring_hash())), RoundRobin())
+    await live.check_accepted(
+        ResourceVariant("A52-CUSTOM-13", policies(AS_A_RING, round_robin())), ring
+    )
+    await live.check_accepted(
+        ResourceVariant("A52-CUSTOM-13", policies(AS_TURNS, ring_hash())), RoundRobin()
+    )
     below = policies(in_localities(AS_TURNS, ring_hash()))
-    await live.taken(ClusterVariant("A52-CUSTOM-13", below), RoundRobin())
-    other = ClusterVariant("A52-CUSTOM-03", policies(BY_THE_OTHER_PACKAGE, ring_hash()))
-    await live.taken(other, RoundRobin())
+    await live.check_accepted(ResourceVariant("A52-CUSTOM-13", below), RoundRobin())
+    other = ResourceVariant("A52-CUSTOM-03", policies(BY_THE_OTHER_PACKAGE, ring_hash()))
+    await live.check_accepted(other, RoundRobin())
 
 
 BAD_RING = typed_struct(f"{TYPE}/ring_hash_experimental", {"minRingSize": "many"})
@@ -277,7 +295,7 @@ async def test_bad_config_of_grpc_policy(world: World) -> None:
     served = await world.plain_ring(ring=RoundRobin())
     await world.require_served(world.sessions(1))
     known = await send_and_await_answer(
-        world, served, ClusterVariant("A52-CUSTOM-13", policies(AS_A_RING))
+        world, served, ResourceVariant("A52-CUSTOM-13", policies(AS_A_RING))
     )
     await world.check("A52-CUSTOM-13", known, AckedOrNacked(acked=True))
     as_before: Expectation = AllServedBy(served.addresses())
@@ -286,6 +304,6 @@ async def test_bad_config_of_grpc_policy(world: World) -> None:
         as_before = served.with_policy(RingHash(minimum=300, maximum=300)).matches_ring()
         await world.rounds.require(as_before, calls, why="the Cluster with a ring was accepted")
     for each in (policies(BAD_RING), policies(BAD_RING, round_robin())):
-        answer = await send_and_await_answer(world, served, ClusterVariant(clause, each))
+        answer = await send_and_await_answer(world, served, ResourceVariant(clause, each))
         await world.check(clause, answer, AckedOrNacked(acked=False))
         await world.check(clause, await calls(), as_before)

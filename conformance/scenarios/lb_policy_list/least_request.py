@@ -12,7 +12,7 @@ from conformance.judging.expectations import EachServesSome, Proportions
 from conformance.judging.observations import Calls
 from conformance.scenarios.helpers.aggregates import calls_to, leaf
 from conformance.scenarios.helpers.circuit_breaking import Streams, routed
-from conformance.scenarios.helpers.live_clusters import AFTERWARDS, UNCHANGED, LiveCluster
+from conformance.scenarios.helpers.live_clusters import LiveCluster
 from conformance.spec.oracles.statistics import draws_that_tell
 from conformance.world import Headers, World
 from conformance.xds_config.config import one_cluster, with_raw_clusters
@@ -20,7 +20,7 @@ from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import RoundRobin
 from conformance.xds_config.policy_lists import in_localities, least_request, policies
 from conformance.xds_config.routes import CLUSTER, CLUSTER_HEADER
-from conformance.xds_config.variants import ClusterVariant
+from conformance.xds_config.variants import ResourceVariant
 
 ELEVEN, MANY, LARGEST = 11, 2**31 - 1, 2**32 - 1
 
@@ -135,13 +135,13 @@ async def test_prefers_idle_endpoint(
     idle, *busy = (member.address for member in members)
     served = routed(leaf("c", members))
     await world.serve(
-        with_raw_clusters(served, ClusterVariant(clause, said(asked)).of(served.cluster()))
+        with_raw_clusters(served, ResourceVariant(clause, said(asked)).of(served.cluster()))
     )
     several = partial(calls_to, world, "c", 10 * len(members))
     await world.rounds.require(EachServesSome((idle, *busy)), several, why="all endpoints serve")
     streams = Streams(world)
     while min(map(streams.at, busy)) < AT_ONCE:
-        await streams.fill("c")
+        await streams.require_open("c")
     await streams.end_all_at(idle)
     others = next_to(drawn) if asked < MANY else (USUAL, LARGEST)
     requests = enough(drawn, len(members), others)
@@ -168,14 +168,14 @@ async def test_localities(world: World) -> None:
     )
     served = one_cluster(localities, policy=RoundRobin())
     await world.serve(
-        with_raw_clusters(served, ClusterVariant("A48-LEAST-06", OLD).of(served.cluster()))
+        with_raw_clusters(served, ResourceVariant("A48-LEAST-06", OLD).of(served.cluster()))
     )
     make_calls = partial(world.call, world.sessions(40))
     every = EachServesSome((idle, *busy, b))
     await world.rounds.require(every, make_calls, why="all endpoints serve")
     streams = Streams(world)
     while min(map(streams.at, busy)) < FEW_AT_ONCE:
-        await streams.fill(CLUSTER)
+        await streams.require_open(CLUSTER)
     await streams.end_all_at(idle)
     requests = world.sessions(4 * draws_that_tell(5 / 9, 1 / 3, MISSED))
     rounds = [await world.call(some, concurrency=FEW_AT_ONCE) for some in in_rounds(requests)]
@@ -186,7 +186,7 @@ async def test_localities(world: World) -> None:
 
 
 BELOW_TWO = tuple(
-    ClusterVariant("A48-LEAST-05", said)
+    ResourceVariant("A48-LEAST-05", said)
     for too_few in (0, 1)
     for said in (
         beside(too_few),
@@ -196,20 +196,22 @@ BELOW_TWO = tuple(
 )
 
 
-@scenario("A48-LEAST-04", AFTERWARDS)
+@scenario("A48-LEAST-04", "A37-VALID-29")
 async def test_most_choices(world: World) -> None:
     """The client accepts a choice_count above ten.
 
     Envoy has another limit and is not judged by this clause.
     """
     world.checks.require("A48-LEAST-04")
-    live = await LiveCluster.begin(world, "EDS")
-    await live.taken(ClusterVariant("A48-LEAST-04", beside(ELEVEN)))
-    await live.taken(ClusterVariant("A48-LEAST-04", policies(least_request(count(LARGEST)))))
+    live = await LiveCluster.start(world, "EDS")
+    await live.check_accepted(ResourceVariant("A48-LEAST-04", beside(ELEVEN)))
+    await live.check_accepted(
+        ResourceVariant("A48-LEAST-04", policies(least_request(count(LARGEST))))
+    )
 
 
-@scenario("A48-LEAST-05", AFTERWARDS, UNCHANGED)
+@scenario("A48-LEAST-05", "A37-VALID-29", "A46-NACK-03")
 async def test_too_few_choices(world: World) -> None:
     """The client rejects a choice_count below two."""
-    live = await LiveCluster.begin(world, "EDS")
-    await live.refused_all(BELOW_TWO)
+    live = await LiveCluster.start(world, "EDS")
+    await live.check_all_rejected(BELOW_TWO)

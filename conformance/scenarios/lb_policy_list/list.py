@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from conformance.judging.declaration import scenario
-from conformance.scenarios.helpers.live_clusters import AFTERWARDS, UNCHANGED, LiveCluster
+from conformance.scenarios.helpers.live_clusters import LiveCluster
 from conformance.scenarios.helpers.live_policies import LivePolicy
 from conformance.world import World
 from conformance.xds_config.policies import Policy, RingHash, RoundRobin
@@ -24,7 +24,7 @@ from conformance.xds_config.policy_lists import (
     struct,
     unknown,
 )
-from conformance.xds_config.variants import TYPE, ClusterVariant, given_bytes
+from conformance.xds_config.variants import TYPE, ResourceVariant, given_bytes
 
 NO_MESSAGE = r"\377\377"
 """Bytes that are no valid start of a message."""
@@ -128,9 +128,9 @@ USED: Sequence[tuple[str, Policy, Sequence[str]]] = (
 @scenario(*dict.fromkeys(clause for clause, *_ in USED), seconds=2)
 async def test_used_policy(world: World) -> None:
     """The client uses the first supported policy of the list, and ignores the entries after it."""
-    live = await LivePolicy.begin(world)
+    live = await LivePolicy.start(world)
     for clause, as_if, entries in USED:
-        await live.taken(ClusterVariant(clause, policies(*entries)), as_if)
+        await live.check_accepted(ResourceVariant(clause, policies(*entries)), as_if)
 
 
 SIZES = tuple(
@@ -143,27 +143,27 @@ SIZES = tuple(
 
 REFUSED = (
     *(
-        ClusterVariant("A52-LIST-03", policies(*several))
+        ResourceVariant("A52-LIST-03", policies(*several))
         for several in ((UNKNOWN,), (UNKNOWN,) * 5, (NOBODYS,))
     ),
-    *(ClusterVariant("A52-LIST-04", policies(policy)) for policy in BAD),
-    *(ClusterVariant("A52-LIST-05", policies(policy, TURNS)) for policy in BAD),
+    *(ResourceVariant("A52-LIST-04", policies(policy)) for policy in BAD),
+    *(ResourceVariant("A52-LIST-05", policies(policy, TURNS)) for policy in BAD),
     *(
-        ClusterVariant("A52-LIST-06", policies(*entries))
+        ResourceVariant("A52-LIST-06", policies(*entries))
         for entries in (
             (NOTHING_KNOWN,),
             (NOTHING_KNOWN, TURNS),
             (in_localities(NOTHING_KNOWN, TURNS),),
         )
     ),
-    ClusterVariant("A52-LIST-08", policies()),
+    ResourceVariant("A52-LIST-08", policies()),
     *(
-        ClusterVariant("A52-LIST-09", policies(place))
+        ResourceVariant("A52-LIST-09", policies(place))
         for policy in (NO_EXTENSION, entry(NO_CONFIG), *NAMES_ALONE)
         for place in (policy, in_localities(policy))
     ),
     *(
-        ClusterVariant("A52-LIST-12", policies(*entries))
+        ResourceVariant("A52-LIST-12", policies(*entries))
         for policy in NO_LIST
         for entries in (
             (policy,),
@@ -173,11 +173,11 @@ REFUSED = (
         )
     ),
     *(
-        ClusterVariant("A52-LIST-13", policies(struct("ring_hash_experimental", sizes)))
+        ResourceVariant("A52-LIST-13", policies(struct("ring_hash_experimental", sizes)))
         for sizes in SIZES
     ),
     *(
-        ClusterVariant(
+        ResourceVariant(
             "A52-LIST-13", policies(in_localities(struct("ring_hash_experimental", sizes)), TURNS)
         )
         for sizes in SIZES[::4]
@@ -207,31 +207,31 @@ BELOW_AND_MORE: Sequence[tuple[str, ...]] = (
 
 
 REFUSED_BELOW = (
-    *(ClusterVariant("A52-LIST-04", policies(*entries)) for entries in BELOW),
-    *(ClusterVariant("A52-LIST-05", policies(*entries)) for entries in BELOW_AND_MORE),
+    *(ResourceVariant("A52-LIST-04", policies(*entries)) for entries in BELOW),
+    *(ResourceVariant("A52-LIST-05", policies(*entries)) for entries in BELOW_AND_MORE),
 )
 
 
-def claims(odds: Sequence[ClusterVariant]) -> Any:
+def claims(odds: Sequence[ResourceVariant]) -> Any:
     """Return the clauses of a table, each once."""
     return tuple(dict.fromkeys(variant.clause for variant in odds))
 
 
-@scenario(*claims(REFUSED), AFTERWARDS, UNCHANGED, seconds=2)
+@scenario(*claims(REFUSED), "A37-VALID-29", "A46-NACK-03", seconds=2)
 async def test_rejected_lists(world: World) -> None:
     """The client rejects a list without a supported policy, or with one that it cannot convert."""
-    live = await LiveCluster.begin(world, "EDS")
-    await live.refused_all(REFUSED)
+    live = await LiveCluster.start(world, "EDS")
+    await live.check_all_rejected(REFUSED)
 
 
-@scenario(*claims(REFUSED_BELOW), AFTERWARDS, UNCHANGED, seconds=2)
+@scenario(*claims(REFUSED_BELOW), "A37-VALID-29", "A46-NACK-03", seconds=2)
 async def test_rejected_nested_lists(world: World) -> None:
     """The client rejects a policy that it cannot convert in any list, and after unknown entries."""
-    live = await LiveCluster.begin(world, "EDS")
-    await live.refused_all(REFUSED_BELOW)
+    live = await LiveCluster.start(world, "EDS")
+    await live.check_all_rejected(REFUSED_BELOW)
 
 
-@scenario("A52-LIST-10", AFTERWARDS)
+@scenario("A52-LIST-10", "A37-VALID-29")
 @pytest.mark.parametrize(
     "first",
     [
@@ -241,7 +241,7 @@ async def test_rejected_nested_lists(world: World) -> None:
 )
 async def test_entry_without_a_config(world: World, first: str) -> None:
     """An entry without typed_extension_config or typed_config is skipped, or is an error."""
-    live = await LiveCluster.begin(world, "EDS")
-    await live.left_open(
-        ClusterVariant("A52-LIST-10", policies(first, TURNS)), "passed over", used=True
+    live = await LiveCluster.start(world, "EDS")
+    await live.report_choice(
+        ResourceVariant("A52-LIST-10", policies(first, TURNS)), "passed over", used=True
     )

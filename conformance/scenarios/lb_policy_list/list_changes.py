@@ -38,7 +38,7 @@ from conformance.xds_config.policy_lists import (
     unknown,
 )
 from conformance.xds_config.routes import SESSION
-from conformance.xds_config.variants import ClusterVariant
+from conformance.xds_config.variants import ResourceVariant
 from fake_control_plane import Kind
 
 GUARD = "GRPC_EXPERIMENTAL_XDS_CUSTOM_LB_CONFIG"
@@ -65,8 +65,8 @@ async def test_change_under_load(world: World) -> None:
     await world.require_served(world.sessions(ENOUGH_TO_DIFFER))
     for name, (said, as_if) in CHANGES.items():
         meanwhile = await requests_meanwhile(world)
-        changed = ClusterVariant("A52-CHANGE-01", said).of(served.cluster())
-        answer = await world.control.offer(Kind.CLUSTER, changed, told=name)
+        changed = ResourceVariant("A52-CHANGE-01", said).of(served.cluster())
+        answer = await world.control.offer(Kind.CLUSTER, changed, label=name)
         await world.check("A52-CHANGE-01", answer, AckedOrNacked(acked=True))
         if answer.acked:
             await world.check("A52-CHANGE-01", *await in_use(world, served, as_if))
@@ -89,7 +89,7 @@ async def test_connections(world: World) -> None:
     )
     for name, (said, as_if) in CHANGES.items():
         changed_at = world.now
-        answer = await send_and_await_answer(world, served, ClusterVariant("A52-CHANGE-06", said))
+        answer = await send_and_await_answer(world, served, ResourceVariant("A52-CHANGE-06", said))
         world.control.require_accepted(Kind.CLUSTER, answer)
         await in_use(world, served, as_if)
         attempts = world.attempts.seen(*members, since=changed_at)
@@ -117,11 +117,13 @@ async def test_aggregate(world: World, own: Policy, of_the_leaf: Policy) -> None
     leaf = single_locality(await world.addresses(TURNS), name="leaf", policy=RoundRobin())
     served = aggregate(leaf, policy=RoundRobin())
     clusters = {None: own, "leaf": of_the_leaf}
-    odd = (
-        ClusterVariant("A52-CHANGE-03", LISTS[type(policy)]).of(served.get_cluster(name).resource())
+    variant = (
+        ResourceVariant("A52-CHANGE-03", LISTS[type(policy)]).of(
+            served.get_cluster(name).resource()
+        )
         for name, policy in clusters.items()
     )
-    await world.serve(with_raw_clusters(served, *odd))
+    await world.serve(with_raw_clusters(served, *variant))
     choices: dict[Policy, Expectation] = {
         RingHash(): leaf.with_policy(RingHash()).matches_ring(),
         RoundRobin(): EqualShares(leaf.addresses()),
@@ -150,7 +152,7 @@ async def test_bad_list_of_an_aggregate(world: World) -> None:
     await world.serve(served)
     await world.require_served(world.sessions(1))
     for bad in BAD.values():
-        answer = await send_and_await_answer(world, served, ClusterVariant(clause, bad))
+        answer = await send_and_await_answer(world, served, ResourceVariant(clause, bad))
         by_edition = {"A52": AckedOrNacked(acked=False), "A75": AckedOrNacked(acked=True)}
         await world.check(clause, answer, by_edition)
         calls = await world.call(world.sessions(8))
@@ -165,7 +167,7 @@ async def test_environment_guard(world: World) -> None:
     The list has RingHash, and lb_policy is ROUND_ROBIN.
     """
     served = single_locality(await world.addresses(4), policy=RoundRobin())
-    listed = ClusterVariant("A52-CHANGE-04", LISTS[RingHash]).of(served.cluster())
+    listed = ResourceVariant("A52-CHANGE-04", LISTS[RingHash]).of(served.cluster())
     await world.serve(with_raw_clusters(served, listed))
     channels = {
         "unset": await world.channels.default(),
@@ -200,13 +202,13 @@ TAKEN_IN_TURN: tuple[tuple[Config, str, Policy], ...] = (
 @scenario("A52-CHANGE-01", "A52-CHANGE-02", needs=("custom_policy",), seconds=1.5)
 async def test_custom_policy_under_load(world: World) -> None:
     """Updates replace the custom policy by others and back, and no request fails."""
-    live = await CustomCluster.begin(world, 2, 2)
+    live = await CustomCluster.start(world, 2, 2)
     for config, said, as_if in TAKEN_IN_TURN:
         meanwhile = await requests_meanwhile(world)
-        if await live.offer(ClusterVariant("A52-CHANGE-01", policies(custom(config)))):
+        if await live.offer(ResourceVariant("A52-CHANGE-01", policies(custom(config)))):
             await live.picks("A52-CHANGE-01", config, live.all_of_them)
         await world.check("A52-CHANGE-02", await meanwhile.over(), EndsWith("OK"))
         meanwhile = await requests_meanwhile(world)
-        if await live.offer(ClusterVariant("A52-CHANGE-01", said)):
+        if await live.offer(ResourceVariant("A52-CHANGE-01", said)):
             await world.check("A52-CHANGE-01", *await in_use(world, live.served, as_if))
         await world.check("A52-CHANGE-02", await meanwhile.over(), EndsWith("OK"))

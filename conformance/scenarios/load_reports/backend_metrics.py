@@ -16,8 +16,8 @@ from conformance.scenarios.helpers.load_reports import (
     listing,
     mark,
     metrics,
+    metrics_reported,
     reported,
-    told_of,
     with_another,
     with_replaced,
 )
@@ -33,9 +33,12 @@ UNKNOWN = ("xdspec_nobody_has_this", "named_metrics", "queue", "request_cost.que
 """Entries of a list that match no ORCA field and no named metric."""
 
 
-def told(served: XdsConfig, *at: str) -> dict[str, MetricsReported]:
+def metrics_by_edition(served: XdsConfig, *at: str) -> dict[str, MetricsReported]:
     """Return the report of all named metrics: by A64 without a list, by A85 with a wildcard."""
-    return {"A64": told_of(served, None, at=at), "A85": told_of(served, (ALL_NAMED,), at=at)}
+    return {
+        "A64": metrics_reported(served, None, at=at),
+        "A85": metrics_reported(served, (ALL_NAMED,), at=at),
+    }
 
 
 @scenario(
@@ -53,11 +56,11 @@ async def test_named_metrics(world: World) -> None:
     await world.serve(served)
     there, make_calls = EachServesSome(served.addresses()), partial(world.call, world.sessions(20))
     await world.rounds.require(there, make_calls, why="an update lists one more backend")
-    by = told(served, NAMED, ANOTHER)
+    by = metrics_by_edition(served, NAMED, ANOTHER)
     named = world.checks.own("A64-METRIC-01", by)
     seen = await metrics(world, served, named)
     await world.check("A64-METRIC-01", seen, by)
-    await world.check("A64-METRIC-02", seen, told(served, OTHER))
+    await world.check("A64-METRIC-02", seen, metrics_by_edition(served, OTHER))
     await world.require_served(world.sessions(20))
     await world.check("A64-METRIC-03", await metrics(world, served, named), named)
     before = mark(world)
@@ -79,7 +82,7 @@ async def test_named_metrics(world: World) -> None:
 async def test_listed_metrics(world: World, clause: str, listed: tuple[str, ...], at: str) -> None:
     """The client reports only the metrics that lrs_report_endpoint_metrics lists."""
     served = await begin(world, *listed)
-    expected = told_of(served, listed, at=(at,))
+    expected = metrics_reported(served, listed, at=(at,))
     await world.check(clause, await metrics(world, served, expected), expected)
 
 
@@ -87,7 +90,7 @@ async def test_listed_metrics(world: World, clause: str, listed: tuple[str, ...]
 async def test_changed_metric_list_in_known_locality(world: World) -> None:
     """A new list of metrics applies to an endpoint that replaces those of a known locality."""
     served = await begin(world, QUEUE)
-    await metrics(world, served, told_of(served, (QUEUE,)))
+    await metrics(world, served, metrics_reported(served, (QUEUE,)))
     after = listing(await with_replaced(world, served), HITS)
     await world.serve(after)
     every = EachServesSome(after.addresses())
@@ -97,7 +100,7 @@ async def test_changed_metric_list_in_known_locality(world: World) -> None:
     await reported(world, balanced(both))
     before = mark(world)
     await world.require_served(world.sessions(40))
-    new = told_of(both, (HITS,), at=(NAMED,))
+    new = metrics_reported(both, (HITS,), at=(NAMED,))
     seen = await metrics(world, both, new, since=before)
     await world.check("A85-LIST-05", seen, new)
 
@@ -110,7 +113,7 @@ async def test_changed_metric_list(world: World) -> None:
     after the Cluster.
     """
     served = await begin(world, QUEUE)
-    await metrics(world, served, told_of(served, (QUEUE,)))
+    await metrics(world, served, metrics_reported(served, (QUEUE,)))
     after = listing(await with_another(world, served), HITS)
     await world.serve(after)
     there = EachServesSome(after.addresses()[-1:])
@@ -119,12 +122,12 @@ async def test_changed_metric_list(world: World) -> None:
     await reported(world, balanced(after))
     before = mark(world)
     await world.require_served(world.sessions(40))
-    new = told_of(after, (HITS,), at=(ANOTHER,))
+    new = metrics_reported(after, (HITS,), at=(ANOTHER,))
     seen = await metrics(world, after, new, since=before)
     await world.check("A85-LIST-05", seen, new)
     choices = {
-        "all requests": told_of(after, (HITS,), at=(NAMED,)),
-        "at endpoints that are new": told_of(after, (QUEUE,), at=(NAMED,)),
-        "no list is read": told_of(after, None, at=(NAMED,)),
+        "all requests": metrics_reported(after, (HITS,), at=(NAMED,)),
+        "at endpoints that are new": metrics_reported(after, (QUEUE,), at=(NAMED,)),
+        "no list is read": metrics_reported(after, None, at=(NAMED,)),
     }
     await world.check("A85-LIST-06", seen, choices)

@@ -136,7 +136,7 @@ async def test_limit(world: World) -> None:
     b, c = [limited(name, await world.endpoints(1), 2) for name in "bc"]
     await world.serve(aggregate_config(("m",), (reported_below("m", "b", "c"), b, c)))
     await connected(world, "m")
-    await Streams(world).fill("m", 2)
+    await Streams(world).require_open("m", 2)
     await require_failures(world, "m", why="the limit of the leaf in use is reached")
     expected = DropsReported(drops={"b": {"": failed(world, "m")}})
     await world.check("A37-LOAD-07", await reported(world, expected), expected)

@@ -61,19 +61,21 @@ async def test_interval_after_pause(world: World) -> None:
     for count in (BACKGROUND_REQUESTS, 0):
         mark = world.control.mark
         await world.require_served(world.sessions(5), path=EMPTY)
-        told = await next_reports(world, 1, since=mark, of="other")
+        requests = await next_reports(world, 1, since=mark, of="other")
         await world.require_served(world.sessions(count)) if count else None
-    await world.check("A27-LRS-05", load_reports(world, only=told), OnlyTheseReported(("other",)))
+    await world.check(
+        "A27-LRS-05", load_reports(world, only=requests), OnlyTheseReported(("other",))
+    )
     before, mark, asked_at = newest_of(world, CLUSTER), world.control.mark, world.now
     ask(world)
     await world.require_served(world.sessions(LATER))
-    told = await next_reports(world, 1, since=mark, of=CLUSTER)
-    if not told or before is None:
+    requests = await next_reports(world, 1, since=mark, of=CLUSTER)
+    if not requests or before is None:
         raise PreconditionTimeout("the cluster was not reported, though requests to it were made")
-    (load,) = (cluster for cluster in told[0].clusters if cluster.cluster == CLUSTER)
+    (load,) = (cluster for cluster in requests[0].clusters if cluster.cluster == CLUSTER)
     issued = sum(locality.issued or locality.successful for locality in load.localities)
     since = world.clock.at(before.at) if issued >= BACKGROUND_REQUESTS else asked_at
-    took = world.clock.elapsed("its load", since, "the report", world.clock.at(told[0].at))
+    took = world.clock.elapsed("its load", since, "the report", world.clock.at(requests[0].at))
     lag = timing.REPORT_JITTER
     about = Duration(least=took.seconds - lag, most=took.seconds + lag, allowance=timing.BELIEVED)
     said = replace(took, until="the report, by its load_report_interval", seconds=load.interval)
@@ -84,11 +86,12 @@ async def test_interval_after_pause(world: World) -> None:
 
 def newest_of(world: World, cluster: str) -> LoadRequest | None:
     """Return the last report until now that has this cluster."""
-    told = (
+    requests = (
         event for event in reversed(world.plane.transcript.events) if isinstance(event, LoadRequest)
     )
     return next(
-        (report for report in told if cluster in {of.cluster for of in report.clusters}), None
+        (report for report in requests if cluster in {of.cluster for of in report.clusters}),
+        None,
     )
 
 

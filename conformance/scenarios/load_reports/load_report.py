@@ -30,7 +30,7 @@ from conformance.xds_config.config import XdsConfig, with_raw_clusters
 from conformance.xds_config.policies import RingHash, RoundRobin
 from conformance.xds_config.policy_lists import pick_first, policies, round_robin
 from conformance.xds_config.routes import CLUSTER_HEADER
-from conformance.xds_config.variants import ClusterVariant
+from conformance.xds_config.variants import ResourceVariant
 from test_servers import BackendEndpoint as Member
 from test_servers import Close, Hold, Serve
 
@@ -249,7 +249,7 @@ async def test_pick_first(world: World) -> None:
     """
     first, second, third = await endpoints(world, Close(), Serve(), Close())
     served = apart([first, second, third], ("one", "two", "three")).with_policy(RoundRobin())
-    by_pick_first = ClusterVariant("A62-LOAD-01", policies(pick_first(), round_robin()))
+    by_pick_first = ResourceVariant("A62-LOAD-01", policies(pick_first(), round_robin()))
     await world.serve(with_raw_clusters(served, by_pick_first.of(served.cluster())))
     there, make_calls = AllServedBy((second.address,)), partial(world.call, world.sessions(10))
     await world.rounds.require(there, make_calls, why="the other endpoint closes its connections")

@@ -143,8 +143,8 @@ async def test_send_all_clusters(world: World) -> None:
             await world.require_served([{CLUSTER_HEADER: cluster.name}] * 10)
         expected = balanced(served)
         seen = await reported(world, expected)
-        told = load_reports(world).reports
-        if told and OF_ALL not in told[0].features:
+        requests = load_reports(world).reports
+        if requests and OF_ALL not in requests[0].features:
             raise Unsupported(f"its node does not announce the feature {OF_ALL}")
         await world.check("A27-LRS-02", seen, expected)
 
@@ -211,12 +211,12 @@ async def test_requests_in_progress(world: World) -> None:
     mark = world.control.mark
     ask(world, interval=timing.LONGER_REPORTS)
     short = await world.start([{CLUSTER_HEADER: SHORT}] * ENOUGH_SHORT, pace=timing.REPORT_PACE)
-    told = await next_reports(world, BETWEEN + 1, since=mark)
-    await check_times(world, told)
+    requests = await next_reports(world, BETWEEN + 1, since=mark)
+    await check_times(world, requests)
     holds = in_progress(seen, expected, LONG)
-    await world.check("A27-LRS-09", load_reports(world, only=told), holds)
+    await world.check("A27-LRS-09", load_reports(world, only=requests), holds)
     choices = {"left out": OnlyTheseReported(()), "zeros": OnlyTheseReported((PAST,))}
-    await world.check("A27-LRS-16", load_reports(world, only=told, of=PAST), choices)
+    await world.check("A27-LRS-16", load_reports(world, only=requests, of=PAST), choices)
     await short.over()
     ask(world)
     await world.call([{CLUSTER_HEADER: LONG, **KEPT_OPEN}] * 5, deadline=timing.HELD)
@@ -236,12 +236,12 @@ async def test_first_report(world: World) -> None:
     """No load was collected before the scenario began: the cluster was unknown then."""
     await world.serve(apart(await world.endpoints(3)))
     await world.require_served(world.sessions(20))
-    told = await next_reports(world, 1, since=0, of=CLUSTER)
-    if not told:
+    requests = await next_reports(world, 1, since=0, of=CLUSTER)
+    if not requests:
         raise PreconditionTimeout("no load was reported, though requests were made")
     began, until = "the scenario's begin", "the first load report"
-    took = world.clock.elapsed(began, 0.0, until, world.clock.at(told[0].at))
-    covered = sum(of.interval for of in told[0].clusters if of.cluster == CLUSTER)
+    took = world.clock.elapsed(began, 0.0, until, world.clock.at(requests[0].at))
+    covered = sum(of.interval for of in requests[0].clusters if of.cluster == CLUSTER)
     said = replace(took, until=f"{until}, as it tells", seconds=covered)
     at_most = Duration(most=took.seconds + timing.REPORT_JITTER, allowance=timing.BELIEVED)
     await world.check("A27-LRS-08", said, at_most)
@@ -264,17 +264,17 @@ async def test_long_interval(world: World, interval: float) -> None:
     await world.check("A27-LRS-07", load_reports(world), OnlyTheseReported(()))
 
 
-async def check_times(world: World, told: Sequence[LoadRequest]) -> None:
+async def check_times(world: World, requests: Sequence[LoadRequest]) -> None:
     """Check that reports keep the server's interval, and state the time that they cover.
 
     Raises:
         PreconditionTimeout: there are too few reports.
     """
-    if len(told) <= BETWEEN:
+    if len(requests) <= BETWEEN:
         raise PreconditionTimeout(
-            f"only {len(told)} of {BETWEEN + 1} load reports came, though there was load"
+            f"only {len(requests)} of {BETWEEN + 1} load reports came, though there was load"
         )
-    first, last = told[0], told[-1]
+    first, last = requests[0], requests[-1]
     lag = BETWEEN * timing.REPORT_JITTER
     began, ended = map(world.clock.at, (first.at, last.at))
     took = world.clock.elapsed("a load report", began, f"the {BETWEEN} after it", ended)
@@ -283,7 +283,7 @@ async def check_times(world: World, told: Sequence[LoadRequest]) -> None:
     keeps = Duration(least=asked - lag, most=most, allowance=timing.BELIEVED)
     await world.check("A27-LRS-07", took, keeps)
     covered = sum(
-        of.interval for report in told[1:] for of in report.clusters if of.cluster == SHORT
+        of.interval for report in requests[1:] for of in report.clusters if of.cluster == SHORT
     )
     said = replace(took, until=f"the {BETWEEN} after it, by their intervals", seconds=covered)
     took_about = Duration(
@@ -320,9 +320,9 @@ async def test_removed_clusters(world: World) -> None:
     await world.serve(left)
     await world.attempts.quiet_from_now(why="the client has applied the update by then")
     mark = world.control.mark
-    told = load_reports(world, only=await next_reports(world, 1, since=mark))
+    requests = load_reports(world, only=await next_reports(world, 1, since=mark))
     holds = in_progress(loads(world, expected), expected, "next")
-    await world.check("A27-LRS-09", told, holds)
+    await world.check("A27-LRS-09", requests, holds)
     await end(world)
     await first.over()
     await second.over()
@@ -362,11 +362,11 @@ async def test_lrs_server_added_and_removed(world: World) -> None:
     await load_stream(world)
     some = RequestsReported({CLUSTER: (1, MANY_REQUESTS)}, FINISHED)
 
-    async def told() -> Loads:
+    async def observed() -> Loads:
         await world.require_served(world.sessions(5))
         return await reported(world, some)
 
-    seen = await waits.until(told, partial(fits, some), within=timing.APPLY)
+    seen = await waits.until(observed, partial(fits, some), within=timing.APPLY)
     await world.check("A27-LRS-13", seen.seen, some)
     await world.serve(reporting(both, "other"))
 
@@ -404,8 +404,8 @@ async def test_stream_ends(world: World, way: Way) -> None:
     await stream_accepted(world, since=mark)
     await end(world)
     await stays.over()
-    told = await next_reports(world, 1, since=mark)
-    await world.check("A27-LRS-14", load_reports(world, only=told), OnlyTheseReported((CLUSTER,)))
+    sent = await next_reports(world, 1, since=mark)
+    await world.check("A27-LRS-14", load_reports(world, only=sent), OnlyTheseReported((CLUSTER,)))
     begun = load_reports(world, since=mark)
     await world.check("A27-LRS-01", begun, FirstRequestHasNode(node=NODE))
     choices = {

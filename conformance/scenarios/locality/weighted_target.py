@@ -10,13 +10,13 @@ from conformance.world import World
 from conformance.xds_config.config import one_cluster, with_raw_clusters
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policy_lists import in_localities, pick_first, policies, round_robin
-from conformance.xds_config.variants import ClusterVariant
+from conformance.xds_config.variants import ResourceVariant
 from test_servers import Hold, Serve
 
 WAITS = EndsWith("DEADLINE_EXCEEDED")
 
 
-RESTING = ClusterVariant("A62-TARGET-01", policies(in_localities(pick_first(), round_robin())))
+RESTING = ResourceVariant("A62-TARGET-01", policies(in_localities(pick_first(), round_robin())))
 """pick_first in each locality; it becomes IDLE when its connection is lost (A62)."""
 
 
@@ -36,7 +36,7 @@ async def test_one_failed_and_one_connecting(world: World) -> None:
     await world.attempts.require_count(made.member("A"), 2, why="its connections fail")
     calls = await world.call(world.sessions(5), deadline=timing.HELD)
     await world.check("A28-TARGET-01", calls, WAITS)
-    await world.check("A28-TARGET-01", world.states.told(watched), EndsInState(("CONNECTING",)))
+    await world.check("A28-TARGET-01", world.states.reported(watched), EndsInState(("CONNECTING",)))
     await held.set_mode(Serve())
     await world.check("A28-TARGET-01", await waiting.over(), AllServedBy((held.address,)))
 
@@ -54,13 +54,13 @@ async def test_idle_localities(world: World) -> None:
     watched = await world.states.watch()
     both, make_calls = EachServesSome(served.addresses()), partial(world.call, world.sessions(20))
     await world.rounds.require(both, make_calls, why="both endpoints serve")
-    told = len(watched.states)
+    mark = len(watched.states)
     for member in members:
         await member.kill()
     await world.attempts.quiet_from_now(*members, count=len(members), why=LOST)
-    states = await world.states.until(watched, "IDLE", "CONNECTING", "READY", since=told)
+    states = await world.states.until(watched, "IDLE", "CONNECTING", "READY", since=mark)
     if not states.states:  # If it regains one before it loses the other, it is READY throughout.
-        states = world.states.told(watched, since=told - 1)
+        states = world.states.reported(watched, since=mark - 1)
     choices = {"IDLE": EndsInState(("IDLE",)), "connects": EndsInState(("CONNECTING", "READY"))}
     await world.check("A62-TARGET-01", states, choices)
     there = AllServedBy(served.addresses())

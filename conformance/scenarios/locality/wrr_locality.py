@@ -16,7 +16,7 @@ from conformance.judging.expectations import (
     NoneServedBy,
     Proportions,
 )
-from conformance.scenarios.helpers.live_clusters import placed
+from conformance.scenarios.helpers.live_clusters import send_localities_and_await_answer
 from conformance.spec.oracles.statistics import draws_needed
 from conformance.world import World
 from conformance.xds_config.config import XdsConfig, one_cluster, with_raw_clusters
@@ -24,7 +24,7 @@ from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import RoundRobin
 from conformance.xds_config.policy_lists import in_localities, policies, round_robin
 from conformance.xds_config.routes import SESSION
-from conformance.xds_config.variants import ClusterVariant
+from conformance.xds_config.variants import ResourceVariant
 from fake_control_plane import Kind
 from test_servers import Refuse, Stall
 
@@ -35,7 +35,7 @@ THREE_QUARTERS = 3 * 2**30
 """Nearly three quarters of the largest weight; its low 30 bits are zero."""
 
 
-BELOW_WRR = ClusterVariant("", f"lb_policy: RING_HASH {policies(in_localities(round_robin()))}")
+BELOW_WRR = ResourceVariant("", f"lb_policy: RING_HASH {policies(in_localities(round_robin()))}")
 """A client that ignores the list uses a ring, whose weights depend on endpoints as well."""
 
 
@@ -87,7 +87,7 @@ async def test_changed_weights(world: World) -> None:
     await world.check("A52-WRR-01", calls, Proportions({**each(three, 1, 4), b: (3, 4)}))
 
     changed_at = world.now
-    await placed(
+    await send_localities_and_await_answer(
         world, served, locality("a", 3, *three), locality("b", 1, b), locality("c", 4, new)
     )
     make_calls = partial(world.call, world.sessions(8))
@@ -112,7 +112,9 @@ async def test_large_weights(world: World) -> None:
     """
     a, b, new = await world.addresses(3)
     served = await begin(world, locality("a", 1, a), locality("b", 1, b))
-    answer = await placed(world, served, locality("a", 1, a), locality("b", LARGEST - 1, b))
+    answer = await send_localities_and_await_answer(
+        world, served, locality("a", 1, a), locality("b", LARGEST - 1, b)
+    )
     await world.check("A52-WRR-04", answer, AckedOrNacked(acked=True))
     at_the_heavy_one, make_calls = AllServedBy((b,)), partial(world.call, world.sessions(60))
     await world.check(
@@ -120,7 +122,9 @@ async def test_large_weights(world: World) -> None:
     )
 
     rest = LARGEST - THREE_QUARTERS
-    await placed(world, served, locality("a", THREE_QUARTERS, a), locality("new", rest, new))
+    await send_localities_and_await_answer(
+        world, served, locality("a", THREE_QUARTERS, a), locality("new", rest, new)
+    )
     await world.rounds.require(
         AllServedBy((a, new)), make_calls, why="an update replaced the heavy locality"
     )
@@ -158,12 +162,12 @@ async def test_locality_fails_and_returns(world: World) -> None:
     left = EachServesSome((a, b))
     for localities in (None, stays):
         if localities is not None:
-            answer = await placed(world, served, *localities)
+            answer = await send_localities_and_await_answer(world, served, *localities)
             world.control.require_accepted(Kind.ENDPOINTS, answer)
         calls = await world.eventually(NoneServedBy(tuple(lost)), make_calls)
         await world.check("A52-WRR-06", calls, AllServedBy((a, b)))
         await world.check("A52-WRR-06", calls, left)
-    await placed(world, served, *stays, locality("new", 2, new))
+    await send_localities_and_await_answer(world, served, *stays, locality("new", 2, new))
     every = EachServesSome((a, b, new))
     await world.check("A52-WRR-06", await world.eventually(every, make_calls), every)
     calls = await world.call(world.sessions(TO_TELL_A_QUARTER))
@@ -202,7 +206,9 @@ async def test_a_thousand_localities(world: World) -> None:
     without = (
         locality(f"silent {number}", 5, endpoint.address) for number, endpoint in enumerate(silent)
     )
-    answer = await placed(world, served, *without, locality("a", 1, a), locality("new", 3, new))
+    answer = await send_localities_and_await_answer(
+        world, served, *without, locality("a", 1, a), locality("new", 3, new)
+    )
     await world.check("A52-WRR-08", answer, AckedOrNacked(acked=True))
     every, make_calls = EachServesSome((a, new)), partial(world.call, world.sessions(16))
     await world.check(

@@ -4,13 +4,11 @@ import pytest
 
 from conformance.judging.declaration import scenario
 from conformance.scenarios.helpers.live_clusters import (
-    AFTERWARDS,
-    UNCHANGED,
     LiveCluster,
     clauses_of,
 )
 from conformance.world import World
-from conformance.xds_config.variants import ClusterVariant
+from conformance.xds_config.variants import ResourceVariant
 
 DURATIONS = ("interval", "base_ejection_time", "max_ejection_time")
 
@@ -32,9 +30,9 @@ PERCENTAGES = {
 }
 
 
-def outliers(clause: str, said: str, *otherwise: str) -> ClusterVariant:
+def outliers(clause: str, said: str, *otherwise: str) -> ResourceVariant:
     """Return a Cluster with this outlier_detection."""
-    return ClusterVariant(clause, f"outlier_detection {{ {said} }}", otherwise=otherwise)
+    return ResourceVariant(clause, f"outlier_detection {{ {said} }}", otherwise=otherwise)
 
 
 OUTLIERS = (
@@ -47,11 +45,11 @@ OUTLIERS = (
 )
 
 
-@scenario(*clauses_of(OUTLIERS), AFTERWARDS, UNCHANGED, seconds=1)
+@scenario(*clauses_of(OUTLIERS), "A37-VALID-29", "A46-NACK-03", seconds=1)
 async def test_rejected(world: World) -> None:
     """The client rejects values out of range, and continues to use the last valid Cluster."""
-    live = await LiveCluster.begin(world, "EDS")
-    await live.refused_all(OUTLIERS)
+    live = await LiveCluster.start(world, "EDS")
+    await live.check_all_rejected(OUTLIERS)
 
 
 SHARES = (
@@ -73,39 +71,39 @@ LIMITS = {
 }
 
 
-@scenario("A50-CDS-07", AFTERWARDS, seconds=1)
+@scenario("A50-CDS-07", "A37-VALID-29", seconds=1)
 @pytest.mark.parametrize(
     "limits", [pytest.param(values, id=name) for name, values in LIMITS.items()]
 )
-async def test_limits(world: World, limits: list[ClusterVariant]) -> None:
+async def test_limits(world: World, limits: list[ResourceVariant]) -> None:
     """The client accepts outlier detection whose values are at their limits."""
-    live = await LiveCluster.begin(world, "EDS")
+    live = await LiveCluster.start(world, "EDS")
     for variant in limits:
-        await live.taken(variant)
+        await live.check_accepted(variant)
 
 
-@scenario("A50-CDS-08", AFTERWARDS)
+@scenario("A50-CDS-08", "A37-VALID-29")
 async def test_empty(world: World) -> None:
     """The client accepts an outlier_detection without fields."""
-    live = await LiveCluster.begin(world, "EDS")
-    await live.taken(outliers("A50-CDS-08", ""))
+    live = await LiveCluster.start(world, "EDS")
+    await live.check_accepted(outliers("A50-CDS-08", ""))
 
 
 # Behaviors that the text leaves open.
 
 
-@scenario("A50-CDS-09", AFTERWARDS)
+@scenario("A50-CDS-09", "A37-VALID-29")
 async def test_unspecified_threshold(world: World) -> None:
     """The client accepts or rejects an invalid threshold of an algorithm that is not enforced."""
-    live = await LiveCluster.begin(world, "EDS")
+    live = await LiveCluster.start(world, "EDS")
     not_enforced = outliers("A50-CDS-09", "failure_percentage_threshold { value: 101 }")
-    await live.left_open(not_enforced, used=True)
+    await live.report_choice(not_enforced, used=True)
 
 
-@scenario("A50-CDS-10", AFTERWARDS, seconds=1)
+@scenario("A50-CDS-10", "A37-VALID-29", seconds=1)
 async def test_longest_durations(world: World) -> None:
     """The client accepts or rejects outlier detection durations of 10,000 years."""
-    live = await LiveCluster.begin(world, "EDS")
+    live = await LiveCluster.start(world, "EDS")
     for duration in DURATIONS:
         longest = f"{duration} {{ seconds: 315576000000 nanos: 999999999 }}"
-        await live.left_open(outliers("A50-CDS-10", longest), used=True)
+        await live.report_choice(outliers("A50-CDS-10", longest), used=True)

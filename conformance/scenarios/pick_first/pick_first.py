@@ -12,7 +12,7 @@ from conformance.xds_config.config import XdsConfig, one_cluster, with_raw_clust
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import RoundRobin
 from conformance.xds_config.policy_lists import pick_first, policies
-from conformance.xds_config.variants import ClusterVariant
+from conformance.xds_config.variants import ResourceVariant
 from test_servers import BackendEndpoint as Member
 from test_servers import Close, Hold, Serve
 
@@ -20,7 +20,7 @@ BEFORE = 10
 """Number of addresses before the serving one; trying them takes longer than its backoff, 1.9 s."""
 
 
-BY_PICK_FIRST = ClusterVariant("A62-RETRY-01", policies(pick_first()))
+BY_PICK_FIRST = ResourceVariant("A62-RETRY-01", policies(pick_first()))
 
 
 def listed(members: Sequence[Member]) -> XdsConfig:

@@ -333,7 +333,7 @@ async def test_last_priority_used(world: World) -> None:
         if not fits(waits, alone):
             raise Unsupported("with one priority alone a request fails as well (A42-PICK-05)")
     await world.check(
-        "A56-TIMER-05", world.states.told(watched), EndsInState(("TRANSIENT_FAILURE",))
+        "A56-TIMER-05", world.states.reported(watched), EndsInState(("TRANSIENT_FAILURE",))
     )
     await world.check("A56-TIMER-05", calls, waits)
 
@@ -407,7 +407,7 @@ async def test_state_during_failover(world: World) -> None:
     waiting = await world.start(world.sessions(5))
     await world.attempts.require_one(third, why="the priorities above have failed")
     await world.attempts.quiet_from_now(third, why="the attempt is held")
-    states = world.states.told(watched)
+    states = world.states.reported(watched)
     await world.check("A56-USE-01", states, EndsInState(("CONNECTING",)))
     await world.check("A56-USE-01", states, NeverInState(("TRANSIENT_FAILURE", "READY")))
     await third.set_mode(Serve())

@@ -54,7 +54,7 @@ async def test_one_ready(world: World) -> None:
     await order.make_ready(order[0])
     states = await world.states.until(watched, "READY")
     await world.check("A42-AGG-01", states, reports("READY", "IDLE", "IDLE", "IDLE"))
-    told = len(watched.states) - 1
+    mark = len(watched.states) - 1
     await order.set_modes(Serve(), Close(), Hold(), Serve())
     await order.make_failed(order[1], order[0])
     await order.make_connecting(order[2])
@@ -63,7 +63,7 @@ async def test_one_ready(world: World) -> None:
     await order[0].kill()
     await world.attempts.quiet_from_now(why="one of two READY endpoints was lost")
     others = NeverInState(("IDLE", "CONNECTING", "TRANSIENT_FAILURE"))
-    await world.check("A42-AGG-01", world.states.told(watched, since=told), others)
+    await world.check("A42-AGG-01", world.states.reported(watched, since=mark), others)
 
 
 @scenario("A42-AGG-02")
@@ -109,12 +109,12 @@ async def test_one_connecting(world: World) -> None:
     await order.make_connecting(order[0])
     await world.states.require(watched, "CONNECTING", why="a connection is being tried")
     await world.attempts.quiet_from_now(why="the attempt is held")
-    states = world.states.told(watched)
+    states = world.states.reported(watched)
     await world.check("A42-AGG-03", states, reports("CONNECTING", "IDLE", "IDLE"))
-    told = len(watched.states) - 1
+    mark = len(watched.states) - 1
     await order.make_connecting(order[1])
     await world.attempts.quiet_from_now(why="both attempts are held")
-    both = world.states.told(watched, since=told)
+    both = world.states.reported(watched, since=mark)
     await world.check("A42-AGG-03", both, reports("CONNECTING", "CONNECTING", "IDLE"))
     await world.check("A42-AGG-09", states, reports("CONNECTING", "IDLE", "IDLE"))
 
@@ -131,11 +131,11 @@ async def test_one_failed(world: World, count: int) -> None:
     await order.set_modes(Close(), *[Stall()] * (count - 1))
     watched = await world.states.watch()
     await world.states.require(watched, "IDLE", why=UNASKED)
-    told = len(watched.states)
+    mark = len(watched.states)
     waiting = await world.start([order.request], deadline=timing.SEVERAL_MOMENTS)
     await world.attempts.require_count(order[0], why="a request picked it")
     await world.check("A42-AGG-04", await waiting.over(), WAITS)
-    states = once_not_idle(await world.states.until(watched, "CONNECTING", since=told))
+    states = once_not_idle(await world.states.until(watched, "CONNECTING", since=mark))
     await world.check("A42-AGG-04", states, NeverInState(("IDLE", "TRANSIENT_FAILURE")))
     await world.check("A42-AGG-04", states, reports("TRANSIENT_FAILURE", "CONNECTING", "IDLE"))
 
@@ -150,10 +150,10 @@ async def test_connections_lost_while_others_idle(world: World, count: int) -> N
     for endpoint in connected:
         await order.make_ready(endpoint)
     await world.states.require(watched, "READY", why="a request was served")
-    told = len(watched.states) - 1
+    mark = len(watched.states) - 1
     for endpoint in connected:
         await endpoint.kill()
-    states = await world.states.until(watched, "IDLE", since=told)
+    states = await world.states.until(watched, "IDLE", since=mark)
     await world.check("A42-AGG-05", states, reports("IDLE", "IDLE", "IDLE"))
 
 
@@ -215,16 +215,16 @@ async def test_no_idle_between_attempts(world: World) -> None:
     await order.set_modes(Hold(), Hold())
     watched = await world.states.watch()
     await world.states.require(watched, "IDLE", why=UNASKED)
-    told = len(watched.states)
+    mark = len(watched.states)
     waiting = await world.start([order.request])
     await world.attempts.require_count(order[0], why="a request picked it")
-    await world.states.require(watched, "CONNECTING", since=told, why="a connection is being tried")
+    await world.states.require(watched, "CONNECTING", since=mark, why="a connection is being tried")
     await order[0].set_mode(Close())
     await world.attempts.require_count(order[1], why="the endpoint before it failed")
     await order[1].set_mode(Serve())
     await waiting.over()
-    await world.states.require(watched, "READY", since=told, why="the next endpoint serves")
-    states = once_not_idle(world.states.told(watched, since=told))
+    await world.states.require(watched, "READY", since=mark, why="the next endpoint serves")
+    states = once_not_idle(world.states.reported(watched, since=mark))
     await world.check("A42-AGG-10", states, NeverInState(("IDLE",)))
 
 
@@ -248,10 +248,10 @@ async def test_all_endpoints_replaced(world: World) -> None:
     await world.require_served(world.sessions(1))
     watched = await world.states.watch()
     await world.states.require(watched, "READY", why="a request was served")
-    told = len(watched.states) - 1
+    mark = len(watched.states) - 1
     members = await endpoints(world, Serve(), Serve())
     await world.serve(ranked(members))
-    states = await world.states.until(watched, "IDLE", since=told)
+    states = await world.states.until(watched, "IDLE", since=mark)
     quiet = await world.attempts.quiet(*members, why="the channel has new endpoints")
     await world.check("A42-AGG-11", states, reports("IDLE", "IDLE"))
     await world.check("A42-AGG-11", quiet, NoAttempts())
@@ -311,9 +311,9 @@ async def test_only_idle_remain(world: World, state: State) -> None:
     else:
         await world.request_and_cancel(order.request, order[0])
     await world.states.require(watched, state, why="a request picked an endpoint")
-    told = len(watched.states) - 1
+    mark = len(watched.states) - 1
     await world.serve(order.without(order[0]))
-    states = await world.states.until(watched, "IDLE", since=told)
+    states = await world.states.until(watched, "IDLE", since=mark)
     await world.check("A42-AGG-14", states, reports("IDLE", "IDLE"))
 
 

@@ -283,9 +283,9 @@ async def check_choice(
     case: str = "",
 ) -> None:
     """Report a NACK, or an ACK and the behavior of calls; `case` distinguishes several reports."""
-    told = f"{case}: " if case else ""
+    of = f"{case}: " if case else ""
     if not answer.acked:
-        await world.check(clause, answer, {f"{told}NACK": AckedOrNacked(acked=False)})
+        await world.check(clause, answer, {f"{of}NACK": AckedOrNacked(acked=False)})
         return
     await world.attempts.quiet(why="the ACK: time for the resource to be applied")
     calls = await world.call(world.values.sessions_to_map())
@@ -295,7 +295,7 @@ async def check_choice(
         "calls fail": EndsWith("UNAVAILABLE"),
         "calls fail with INTERNAL": EndsWith("INTERNAL"),
     }
-    await world.check(clause, calls, {f"{told}ACK, and {how}": way for how, way in choices.items()})
+    await world.check(clause, calls, {f"{of}ACK, and {how}": way for how, way in choices.items()})
 
 
 async def offer_cluster(world: World, change: Callable[[XdsConfig], Any]) -> Answer:

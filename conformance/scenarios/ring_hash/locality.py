@@ -32,7 +32,7 @@ from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import Policy, RingHash, RoundRobin
 from conformance.xds_config.policy_lists import in_localities, policies, round_robin
 from conformance.xds_config.routes import SESSION
-from conformance.xds_config.variants import ClusterVariant
+from conformance.xds_config.variants import ResourceVariant
 from fake_control_plane import Kind
 from test_servers import BackendEndpoint as Member
 from test_servers import Close, Refuse, Serve
@@ -120,7 +120,7 @@ async def test_locality_without_a_weight_under_round_robin(world: World, policy:
     """
     world.checks.require("A52-WRR-01")
     served, unused = await beside_one_without_weight(world, RoundRobin())
-    await world.serve(with_raw_clusters(served, ClusterVariant("", policy).of(served.cluster())))
+    await world.serve(with_raw_clusters(served, ResourceVariant("", policy).of(served.cluster())))
     both = tuple(endpoint.address for endpoint in served.get_cluster().localities[0].endpoints)
     calls = await world.eventually(
         EachServesSome(both), partial(world.call, world.sessions(ENOUGH_TO_SPREAD))

@@ -242,10 +242,10 @@ async def test_all_idle(world: World) -> None:
     watched = await world.states.watch()
     order = await arranged(world, "READY", "IDLE", "IDLE", "IDLE")
     await world.states.require(watched, "READY", why="a request was served")
-    told = len(watched.states)
+    mark = len(watched.states)
     await order.set_modes(*[Stall()] * len(order))
     await order[0].kill()
-    await world.states.require(watched, "IDLE", since=told, why="the only connection is lost")
+    await world.states.require(watched, "IDLE", since=mark, why="the only connection is lost")
     since = world.now
     first = await world.start(WITHOUT, deadline=timing.SEVERAL_MOMENTS)
     await world.attempts.require_one(
@@ -254,7 +254,7 @@ async def test_all_idle(world: World) -> None:
     await world.attempts.quiet_from_now(why="one request came")
     await world.check("A76-REQ-05", world.attempts.seen(since=since), EndpointsTried(1))
     why = "a connection is being tried"
-    await world.states.require(watched, "CONNECTING", since=told, why=why)
+    await world.states.require(watched, "CONNECTING", since=mark, why=why)
     more = await world.start(WITHOUT * CONCURRENT_REQUESTS, deadline=timing.HELD)
     quiet = await world.attempts.quiet_from_now(
         why="requests came while one endpoint was CONNECTING"

@@ -111,10 +111,10 @@ async def lose(world: World, watched: StateWatch, member: Member, then: Mode) ->
         PreconditionTimeout: the channel was not READY before, or not IDLE after that.
     """
     await world.states.require(watched, "READY", why="a request was served")
-    told = len(watched.states)
+    mark = len(watched.states)
     await member.set_mode(then)
     await member.kill()
-    await world.states.require(watched, "IDLE", since=told, why="its connection was lost")
+    await world.states.require(watched, "IDLE", since=mark, why="its connection was lost")
     return len(watched.states) - 1
 
 
@@ -125,19 +125,19 @@ async def test_second_connection(world: World) -> None:
     await world.serve(ranked([only]))
     await world.require_served(world.sessions(1))
     watched = await world.states.watch()
-    told = await lose(world, watched, only, Hold())
+    mark = await lose(world, watched, only, Hold())
     waiting = await world.start(world.sessions(5))
-    states = await world.states.until(watched, "CONNECTING", since=told)
+    states = await world.states.until(watched, "CONNECTING", since=mark)
     await world.check("A42-SUB-04", states, EndsInState(("CONNECTING",)))
     await only.set_mode(Serve())
     await world.check("A42-SUB-05", await waiting.over(), AllServedBy((only.address,)))
-    states = await world.states.until(watched, "READY", since=told)
+    states = await world.states.until(watched, "READY", since=mark)
     await world.check("A42-SUB-05", states, EndsInState(("READY",)))
-    told = await lose(world, watched, only, Close())
+    mark = await lose(world, watched, only, Close())
     failed = EndsWith(status="UNAVAILABLE")
     calls = await world.eventually(failed, lambda: world.call(world.sessions(5)))
     await world.check("A42-SUB-06", calls, failed)
-    states = await world.states.until(watched, "TRANSIENT_FAILURE", since=told)
+    states = await world.states.until(watched, "TRANSIENT_FAILURE", since=mark)
     await world.check("A42-SUB-06", states, EndsInState(("TRANSIENT_FAILURE",)))
 
 
@@ -198,7 +198,7 @@ async def test_both_retried(world: World) -> None:
     why = "both endpoints close each connection"
     await world.rounds.require(failed, lambda: world.call([order.request] * 2), why=why)
     await world.states.require(watched, "TRANSIENT_FAILURE", why=why)
-    told = len(watched.states) - 1
+    mark = len(watched.states) - 1
     tried = [len(endpoint.attempts) for endpoint in order]
     await order.set_modes(Hold(), Hold())
     await world.start([order.request] * 50, pace=timing.PACE)
@@ -211,7 +211,7 @@ async def test_both_retried(world: World) -> None:
     await world.check("A42-PICK-14", world.attempts.seen(), again)
     world.checks.turn_to("A42-SUB-09")
     await world.attempts.quiet_from_now(why="both attempts are held")
-    states = world.states.told(watched, since=told)
+    states = world.states.reported(watched, since=mark)
     await world.check("A42-SUB-09", states, NeverInState(("IDLE", "CONNECTING", "READY")))
 
 
@@ -246,10 +246,10 @@ async def test_connection_lost(world: World) -> None:
     await world.require_served(world.sessions(1))
     watched = await world.states.watch()
     await world.states.require(watched, "READY", why="a request was served")
-    told = len(watched.states) - 1
+    mark = len(watched.states) - 1
     since = world.now
     await only.kill()
-    states = await world.states.until(watched, "IDLE", since=told)
+    states = await world.states.until(watched, "IDLE", since=mark)
     await world.check("A42-SUB-12", states, EndsInState(("IDLE",)))
     await world.attempts.quiet_from_now(only, why="its connection was lost")
     await world.check("A42-SUB-13", world.attempts.seen(only, since=since), AttemptCount())

@@ -16,7 +16,7 @@ from conformance.judging.expectations import (
     Proportions,
 )
 from conformance.judging.observations import Call, Calls
-from conformance.scenarios.helpers.live_clusters import AFTERWARDS, UNCHANGED, LiveCluster
+from conformance.scenarios.helpers.live_clusters import LiveCluster
 from conformance.scenarios.helpers.live_policies import LivePolicy
 from conformance.scenarios.helpers.localities import fail
 from conformance.spec.oracles.statistics import draws_needed
@@ -30,7 +30,7 @@ from conformance.xds_config.policy_lists import (
     ring_hash,
     weighted_round_robin,
 )
-from conformance.xds_config.variants import ClusterVariant
+from conformance.xds_config.variants import ResourceVariant
 from test_servers import BackendEndpoint as Member
 from test_servers import BackendMetrics, Close, Serve
 
@@ -63,35 +63,37 @@ def penalty(value: str) -> str:
 
 # No entry follows, so a client that does not support the policy rejects the list as well.
 BELOW_ZERO = tuple(
-    ClusterVariant("A58-WRR-01", policies(penalty(value))) for value in ("-1", "-0.001")
+    ResourceVariant("A58-WRR-01", policies(penalty(value))) for value in ("-1", "-0.001")
 )
 
 
-@scenario("A58-WRR-01", AFTERWARDS, UNCHANGED)
+@scenario("A58-WRR-01", "A37-VALID-29", "A46-NACK-03")
 async def test_negative_penalty(world: World) -> None:
     """The client rejects a negative error_utilization_penalty."""
-    live = await LiveCluster.begin(world, "EDS")
-    await live.refused_all(BELOW_ZERO)
+    live = await LiveCluster.start(world, "EDS")
+    await live.check_all_rejected(BELOW_ZERO)
 
 
-@scenario("A58-WRR-01", AFTERWARDS, UNCHANGED)
+@scenario("A58-WRR-01", "A37-VALID-29", "A46-NACK-03")
 async def test_negative_penalty_below_wrr_locality(world: World) -> None:
     """The client rejects a negative error_utilization_penalty below WrrLocality."""
-    live = await LiveCluster.begin(world, "EDS")
-    await live.refused_all([ClusterVariant("A58-WRR-01", policies(in_localities(penalty("-1"))))])
+    live = await LiveCluster.start(world, "EDS")
+    await live.check_all_rejected(
+        [ResourceVariant("A58-WRR-01", policies(in_localities(penalty("-1"))))]
+    )
 
 
-@scenario("A58-WRR-02", AFTERWARDS)
+@scenario("A58-WRR-02", "A37-VALID-29")
 async def test_short_periods(world: World) -> None:
     """The client accepts a weight_update_period below 100 ms."""
-    live = await LiveCluster.begin(world, "EDS")
+    live = await LiveCluster.start(world, "EDS")
     drawn = world.rng.randrange(1, NANOS_OF_100_MS)
     for period in ("", "nanos: 1000000", f"nanos: {drawn}"):
         entry = weighted_round_robin(f"weight_update_period {{ {period} }}")
-        await live.taken(ClusterVariant("A58-WRR-02", policies(entry)))
+        await live.check_accepted(ResourceVariant("A58-WRR-02", policies(entry)))
 
 
-@scenario(AFTERWARDS)
+@scenario("A37-VALID-29")
 @pytest.mark.parametrize(
     ("clause", "fields"),
     [
@@ -102,17 +104,19 @@ async def test_short_periods(world: World) -> None:
 )
 async def test_unspecified_durations(world: World, clause: str, fields: str) -> None:
     """The text does not say how a client handles such a time."""
-    live = await LiveCluster.begin(world, "EDS")
-    await live.left_open(ClusterVariant(clause, policies(weighted_round_robin(fields))), used=True)
+    live = await LiveCluster.start(world, "EDS")
+    await live.report_choice(
+        ResourceVariant(clause, policies(weighted_round_robin(fields))), used=True
+    )
 
 
 @scenario("A58-WRR-05", seconds=0.5)
 async def test_below_wrr_locality(world: World) -> None:
     """Below WrrLocality the client uses weighted_round_robin and skips the entries after it."""
-    live = await LivePolicy.begin(world)
+    live = await LivePolicy.start(world)
     weighted = weighted_round_robin(f"enable_oob_load_report {{ value: false }} {A_SECOND}")
     entries = in_localities(weighted, BAD_RING)
-    await live.taken(ClusterVariant("A58-WRR-05", policies(entries)), RoundRobin())
+    await live.check_accepted(ResourceVariant("A58-WRR-05", policies(entries)), RoundRobin())
 
 
 TO_TELL = draws_needed(0.25, 0.5)
@@ -194,7 +198,7 @@ def by_weights(fields: str, members: Sequence[Member]) -> XdsConfig:
     """Return a config of these endpoints under ClientSideWeightedRoundRobin with these fields."""
     locality = Locality(tuple(Endpoint(member.address) for member in members))
     served = one_cluster((locality,), policy=RoundRobin())
-    weighted = ClusterVariant("", policies(in_localities(weighted_round_robin(fields))))
+    weighted = ResourceVariant("", policies(in_localities(weighted_round_robin(fields))))
     return with_raw_clusters(served, weighted.of(served.cluster()))
 
 

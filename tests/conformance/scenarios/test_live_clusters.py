@@ -11,7 +11,7 @@ from conformance.judging.aborts import Unsupported
 from conformance.scenarios.helpers.live_clusters import OTHER_CLUSTER, STEPS, Form, LiveCluster
 from conformance.xds_config.subscriptions import subscriptions
 from conformance.xds_config.trees import at_the_first
-from conformance.xds_config.variants import ClusterVariant
+from conformance.xds_config.variants import ResourceVariant
 from fake_control_plane import Kind
 
 ADDRESSES = tuple(f"127.0.0.1:{port}" for port in range(1, 2 * STEPS + 1))
@@ -25,12 +25,12 @@ def live(form: Form) -> LiveCluster:
 def test_each_update_leads_elsewhere(form: Form) -> None:
     live_cluster = live(form)
     places = [
-        live_cluster.leads(step, of).addresses
+        live_cluster.expected_calls(step, of).addresses
         for of in ("used", OTHER_CLUSTER)
         for step in range(STEPS)
     ]
     assert sorted(places) == [(address,) for address in ADDRESSES]
-    assert live_cluster.leads(STEPS) == live_cluster.leads()
+    assert live_cluster.expected_calls(STEPS) == live_cluster.expected_calls()
 
 
 @pytest.mark.parametrize("form", ["EDS", "aggregate"])
@@ -40,7 +40,7 @@ def test_it_leads_where_it_is_said_to(form: Form, step: int) -> None:
     served = live_cluster.served(step)
     for of in ("used", OTHER_CLUSTER):
         wanted = at_the_first(served, of)
-        assert live_cluster.leads(step, of).addresses == wanted.endpoints[_leaf(wanted)][0]
+        assert live_cluster.expected_calls(step, of).addresses == wanted.endpoints[_leaf(wanted)][0]
 
 
 def _leaf(wanted: Any) -> str:
@@ -50,7 +50,7 @@ def _leaf(wanted: Any) -> str:
 
 @pytest.mark.parametrize("form", get_args(Form))
 def test_updates_of_clusters_change_no_endpoints(form: Form) -> None:
-    """So a good Cluster and an odd one need nothing else to be used."""
+    """So a valid Cluster and a variant need nothing else to be used."""
     live_cluster = live(form)
     first, second = (live_cluster.served(step).resources_by_name() for step in range(2))
     changed = {kind for kind, name in first if first[kind, name] != second[kind, name]}
@@ -58,19 +58,19 @@ def test_updates_of_clusters_change_no_endpoints(form: Form) -> None:
     assert {what for what in subscriptions(live_cluster.served(1)) if what not in first} == set()
 
 
-async def test_who_refuses_nothing_is_not_judged_by_what_a_refusal_leaves(
+async def test_a_client_that_rejects_nothing_has_no_verdict_on_what_stays_in_use(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each odd Cluster has its own verdict; a client may not be held to any of them."""
-    seen: list[ClusterVariant] = []
+    """Each Cluster has its own verdict; a client may not be held to any of them."""
+    seen: list[ResourceVariant] = []
 
-    async def taken(_: LiveCluster, odd: ClusterVariant, *_unchanged: str) -> bool:
-        seen.append(odd)
+    async def accepts(_: LiveCluster, variant: ResourceVariant, *_unchanged: str) -> bool:
+        seen.append(variant)
         return False
 
-    monkeypatch.setattr(LiveCluster, "refused", taken)
-    odds = [ClusterVariant("A29-CDS-01"), ClusterVariant("A29-CDS-02")]
+    monkeypatch.setattr(LiveCluster, "check_rejected", accepts)
+    variants = [ResourceVariant("A29-CDS-01"), ResourceVariant("A29-CDS-02")]
     world: Any = SimpleNamespace(checks=SimpleNamespace(has=lambda _: True))
-    with pytest.raises(Unsupported, match="rejected none of the odd"):
-        await LiveCluster(world, "EDS", ADDRESSES).refused_all(odds)
-    assert seen == odds
+    with pytest.raises(Unsupported, match="rejected none of these Clusters"):
+        await LiveCluster(world, "EDS", ADDRESSES).check_all_rejected(variants)
+    assert seen == variants

@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 from xds.type.v3 import typed_struct_pb2
 
 from conformance.xds_config import policy_bytes, policy_lists
-from conformance.xds_config.variants import ClusterVariant, RawClusterVariant
+from conformance.xds_config.variants import RawClusterVariant, ResourceVariant
 from fake_control_plane import resources
 
 GOOD = resources.eds_cluster("c")
@@ -27,7 +27,7 @@ def types(message: Any) -> list[str]:
 
 
 def listed(said: str) -> Any:
-    return ClusterVariant("", said).of(GOOD).load_balancing_policy
+    return ResourceVariant("", said).of(GOOD).load_balancing_policy
 
 
 def test_the_same_by_text_and_by_bytes() -> None:
@@ -35,7 +35,7 @@ def test_the_same_by_text_and_by_bytes() -> None:
     body = policy_bytes.policies(policy_bytes.unknown(), policy_bytes.round_robin())
     sent = RawClusterVariant("", "a list", body).of(GOOD)
     read = cluster_pb2.Cluster.FromString(sent.body)
-    assert (sent.name, read) == ("c", ClusterVariant("", said).of(GOOD))
+    assert (sent.name, read) == ("c", ResourceVariant("", said).of(GOOD))
     assert types(read.load_balancing_policy)[1] == policy_lists.ROUND_ROBIN
 
 
@@ -56,7 +56,7 @@ def test_entries_that_lack_something() -> None:
     assert not bare.HasField("typed_extension_config")
     assert empty.HasField("typed_extension_config")
     assert not empty.typed_extension_config.HasField("typed_config")
-    assert ClusterVariant("", policy_lists.policies()).of(GOOD).HasField("load_balancing_policy")
+    assert ResourceVariant("", policy_lists.policies()).of(GOOD).HasField("load_balancing_policy")
 
 
 def test_a_struct_by_text() -> None:

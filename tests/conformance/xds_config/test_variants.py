@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.xds_config.variants import TYPE, ClusterVariant, given_bytes, packed
+from conformance.xds_config.variants import TYPE, ResourceVariant, given_bytes, packed
 from fake_control_plane import resources
 
 SOCKET = "load_assignment.endpoints.lb_endpoints.endpoint.address.socket_address"
@@ -14,13 +14,13 @@ AGGREGATE = "envoy.extensions.clusters.aggregate.v3.ClusterConfig"
 def test_the_good_one_stays_as_it_is() -> None:
     good = resources.eds_cluster("c")
     before = good.SerializeToString()
-    assert ClusterVariant("", "type: STATIC", less="eds_cluster_config").of(good) != good
+    assert ResourceVariant("", "type: STATIC", less="eds_cluster_config").of(good) != good
     assert good.SerializeToString() == before
-    assert ClusterVariant("").of(good) == good
+    assert ResourceVariant("").of(good) == good
 
 
 def test_what_is_taken_away_and_what_is_set() -> None:
-    odd = ClusterVariant("", "type: 17 lb_policy: MAGLEV", less="eds_cluster_config")
+    odd = ResourceVariant("", "type: 17 lb_policy: MAGLEV", less="eds_cluster_config")
     changed = odd.of(resources.eds_cluster("c"))
     assert (changed.type, changed.lb_policy) == (17, changed.MAGLEV)
     assert not changed.HasField("eds_cluster_config")
@@ -28,7 +28,7 @@ def test_what_is_taken_away_and_what_is_set() -> None:
 
 def test_within_a_message_that_is_repeated() -> None:
     good = resources.logical_dns_cluster("c", "a.test", 80)
-    place = ClusterVariant("", "named_port: 'http'", within=SOCKET).of(good)
+    place = ResourceVariant("", "named_port: 'http'", within=SOCKET).of(good)
     socket = place.load_assignment.endpoints[0].lb_endpoints[0].endpoint.address.socket_address
     assert (socket.address, socket.named_port) == ("a.test", "http")
 
@@ -44,7 +44,7 @@ def test_within_a_message_that_is_repeated() -> None:
 )
 def test_what_an_any_holds(more: str, type_url: str, value: bytes) -> None:
     config = (
-        ClusterVariant("", more, within="cluster_type")
+        ResourceVariant("", more, within="cluster_type")
         .of(resources.aggregate_cluster("c", "a"))
         .cluster_type.typed_config
     )
@@ -52,6 +52,6 @@ def test_what_an_any_holds(more: str, type_url: str, value: bytes) -> None:
 
 
 def test_words() -> None:
-    whole = ClusterVariant("", "a {}\n b {}", less="c", within="d")
+    whole = ResourceVariant("", "a {}\n b {}", less="c", within="d")
     assert str(whole) == "but in d without c and with a {} b {}"
-    assert str(ClusterVariant("")) == "as it is"
+    assert str(ResourceVariant("")) == "as it is"
