@@ -19,11 +19,12 @@ from client_under_test.manifests.clients import built_in
 from conformance.cli import reports
 from conformance.cli.command_group import Command
 from conformance.cli.development import doctor, mutants, new_client, test
+from conformance.cli.explore_options import EXPLORE
 from conformance.cli.failures import Failure
-from conformance.cli.lookup import catalogue, known_clause
+from conformance.cli.lookup import catalogue, known_clause, why_not_judged
 from conformance.cli.option_values import TIME_SCALE, WRAPPED_SCALE, two_files
-from conformance.cli.options import EXPLORE, GATE, HISTORY, RUN, SERVE, examples, with_options
-from conformance.reporting.stdout import Screen, echo
+from conformance.cli.options import GATE, HISTORY, RUN, SERVE, examples, with_options
+from conformance.reporting.stdout import Screen, echo, say
 from conformance.runner.settings import LEAST
 from conformance.runner.terminal_escape import block
 from conformance.runner.workers import forked
@@ -110,9 +111,10 @@ def _run(clients: tuple[str, ...], **options: Any) -> int:
     from conformance.cli.run_options import RunOptions  # noqa: PLC0415
     from conformance.cli.sharding import read_durations  # noqa: PLC0415
 
-    known = catalogue()
+    known, screen = catalogue(), Screen()
     for clause in options["clauses"]:
-        known_clause(known, clause)
+        if why := why_not_judged(known_clause(known, clause)):
+            say(screen, f"{clause} is not judged: {why}")
     options["durations"] = read_durations(options["durations"])
     given = RunOptions(**_seeded(options))
     two_files(given.json_path, given.junit_path, "--json and --junit")
@@ -122,9 +124,13 @@ def _run(clients: tuple[str, ...], **options: Any) -> int:
         raise Failure("--baseline and --no-baseline exclude each other")
     if given.source and len(clients) != 1:
         raise Failure("--source is for one client: name that client")
+    if given.times > 1 and not (given.scenario_patterns or given.clauses):
+        raise Failure("--times is for some scenarios: name them with --scenario or --clause")
+    if given.times > 1 and (given.hold or given.shard):
+        raise Failure("--times excludes --hold and --shard")
     if given.hold and len(given.scenario_patterns) != 1:
         raise Failure("--hold is for one scenario: name it with --scenario")
-    return int(run_clients(clients or ("python",), given, known, Screen()))
+    return int(run_clients(clients or ("python",), given, known, screen))
 
 
 @cloup.command(epilog=examples("serve ring.search", "serve ring.search --with go"))

@@ -39,6 +39,13 @@ def known_clause(known: Catalogue, name: str) -> Clause:
         raise Failure(str(error)) from None
 
 
+def why_not_judged(clause: Clause) -> str:
+    """Return why no scenario decides a clause; empty if one does."""
+    if clause.unobservable:
+        return f"it cannot be observed. {clause.unobservable}"
+    return f"it has no scenario yet. It awaits {clause.awaits}" if clause.awaits else ""
+
+
 def found_client(name: str) -> Client:
     """Return the client of this name, if its manifest follows the suite's rules.
 

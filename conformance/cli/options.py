@@ -188,6 +188,15 @@ RUN = (
     SOURCE_OPTION,
     COMMIT_OPTION,
     option(
+        "--times",
+        group=EXECUTION,
+        type=click.IntRange(1),
+        metavar="N",
+        default=1,
+        help="Run each selected scenario N times, to find or rule out a race. The report has the "
+        "worst result of each. Needs --scenario or --clause.",
+    ),
+    option(
         "--hold",
         group=EXECUTION,
         is_flag=True,
@@ -261,51 +270,6 @@ SERVE = (
 YES_OPTION = option("--yes", is_flag=True, help="Do not ask.")
 BUNDLE_OUT = option("--out", type=Path, help="Folder for evidence. [default: a new one in BUNDLE]")
 REPLAY = (BUNDLE_OUT, *CLIENT_OPTIONS, YES_OPTION)
-
-EXPLORE = (
-    option(
-        "--only",
-        group=SELECTION,
-        type=click.Choice(["ring", "localities", "tree"]),
-        default="ring",
-        show_default=True,
-        help="Try random sequences for this area.",
-    ),
-    option(
-        "--replay",
-        group=SELECTION,
-        type=Path,
-        metavar="FILE",
-        help="Run the sequence in this file instead of random ones.",
-    ),
-    option(
-        "--minutes",
-        group=EXECUTION,
-        type=click.FloatRange(0, min_open=True),
-        default=1.0,
-        show_default=True,
-        metavar="N",
-        help="How long to try random sequences. Afterwards, failing ones are repeated and shrunk.",
-    ),
-    option(
-        "--times",
-        group=EXECUTION,
-        type=click.IntRange(1),
-        metavar="N",
-        default=10,
-        show_default=True,
-        help="How often to run the sequence of --replay.",
-    ),
-    SEED_OPTION,
-    option(
-        "--jobs",
-        group=EXECUTION,
-        type=click.IntRange(1),
-        help="Number of sequences at the same time. [default: by cores]",
-    ),
-    *CLIENT_OPTIONS,
-    OUT_OPTION,
-)
 
 HISTORY = (
     SOURCE_OPTION,

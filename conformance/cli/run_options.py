@@ -38,6 +38,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """A user's own, over the client's."""
     strict: bool = False
     hold: bool = False
+    times: int = 1
+    """How often each selected scenario runs."""
     fast: bool
     isolated: bool = False
     """Set if no two scenarios may share a process of a client."""

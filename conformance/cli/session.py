@@ -27,6 +27,7 @@ from client_under_test.environments import Prepared, prepare
 from client_under_test.launching.process import ClientProcess
 from client_under_test.manifests.clients import Client
 from conformance import timing
+from conformance.cli import repeated_runs
 from conformance.cli.error_report import TROUBLE, forget, in_a_line
 from conformance.cli.failures import Failure, client_trouble
 from conformance.cli.interactive import InteractiveSession
@@ -50,7 +51,7 @@ from conformance.runner.calibration import calibrated, start_and_end
 from conformance.runner.files import can_be_replaced, scratch
 from conformance.runner.interruption import postponed
 from conformance.runner.jobs import room_for
-from conformance.runner.progress import nobody_knows
+from conformance.runner.progress import Known, nobody_knows
 from conformance.runner.run import Ran, run
 from conformance.runner.selection import Selection
 from conformance.runner.settings import Settings
@@ -246,7 +247,7 @@ class Session:
                 with contextlib.suppress(Exception):
                     progress.__exit__()
                 self._begin_last_words()
-                self._judge(subject, ran, own, interrupted=True)
+                self._judge(subject, self._counted(ran, known), own, interrupted=True)
                 self.end()
 
             ran = run(
@@ -259,11 +260,19 @@ class Session:
                 interrupted=interrupted,
                 beside=[interactive] if interactive else [],
             )
-        self._judge(subject, ran, own)
+        self._judge(subject, self._counted(ran, known), own)
         if settings.selection == Selection() and not ran.troubles:
             evidence_files.forget_others(
                 self.folder(client), [record.scenario for record in ran.records]
             )
+
+    def _counted(self, ran: Ran, known: Known) -> Ran:
+        """Return the worst record of each scenario, and say how often each ended how."""
+        if self._options.times == 1:
+            return ran
+        for line in repeated_runs.rates(ran.records):
+            say(self._screen, line)
+        return msgspec.structs.replace(ran, records=repeated_runs.worst_of(ran.records, known))
 
     def known(self, client: Prepared) -> tuple[Entry, ...]:
         """Return a client's expected failures, including expired ones."""
@@ -382,7 +391,7 @@ class Session:
 
     def _settings(self, subject: Target) -> Settings:
         return Settings(
-            subjects=(subject,),
+            subjects=repeated_runs.targets(subject, self._options.times),
             seed=self._options.seed,
             out=str(self.folder(subject.prepared)),
             keep_evidence=self._options.keep_evidence,
