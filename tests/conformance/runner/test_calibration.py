@@ -62,7 +62,7 @@ async def test_what_is_stated_and_not_so_fails(tmp_path: Path, xdspec: Any) -> N
 
 @pytest.mark.parametrize("fake", ["crasher", "refuser"])
 async def test_a_calibration_that_ends_early_ends_no_run(fakes: Any, fake: str) -> None:
-    run = await fakes[fake]
+    run = await fakes[fake]()
     keys = run.report["runs"][0]["ring_keys"]
     assert keys["format"] is None
     assert keys["note"]
