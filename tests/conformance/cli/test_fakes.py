@@ -134,9 +134,7 @@ async def test_an_adapter_that_does_not_come_up_is_told_of_once(
 
 
 @pytest.mark.parametrize("name", ["liar", "crasher", "babbler"])
-async def test_a_maintainer_can_act_on_what_is_said(
-    fakes: Fakes, name: str
-) -> None:
+async def test_a_maintainer_can_act_on_what_is_said(fakes: Fakes, name: str) -> None:
     ended = await fakes[name]()
     scenario = ended.scenarios[SCENARIO]
     kind = "FAIL" if scenario["verdict"] == "fail" else "ERROR"
@@ -162,9 +160,7 @@ async def test_the_logs_are_told_and_kept(fakes: Fakes) -> None:
 
 
 @pytest.mark.parametrize("name", ["crasher", "babbler"])
-async def test_the_folder_is_judged_alike(
-    fakes: Fakes, xdspec: Any, name: str
-) -> None:
+async def test_the_folder_is_judged_alike(fakes: Fakes, xdspec: Any, name: str) -> None:
     ended = await fakes[name]()
     scenario = ended.scenarios[SCENARIO]
     again = await xdspec.run("judge", scenario["evidence"])
