@@ -72,8 +72,8 @@ def run_mutants(options: MutantOptions, catalogue: Catalogue, screen: Console) -
     if len(chosen) < len(everything):
         there = fully_tried(there, chosen=chosen, of=everything)
     reference: dict[str, Prepared] = {
-        edition: prepare(find(f"reference+{edition}"))
-        for edition in sorted({mutant.edition for mutant in chosen})
+        variant: prepare(find(f"reference+{variant}"))
+        for variant in sorted({mutant.variant for mutant in chosen})
     }
     out = options.out.absolute() / "mutants"
     forget(out / TROUBLE)
@@ -81,7 +81,7 @@ def run_mutants(options: MutantOptions, catalogue: Catalogue, screen: Console) -
     def ran_once(mutants: Sequence[DeclaredMutant], title: str) -> Ran:
         subjects = tuple(
             subject_for(
-                reference[mutant.edition],
+                reference[mutant.variant],
                 mutant=mutant.id,
                 clause=mutant.clause,
                 environment={MUTANT_VARIABLE: mutant.place},

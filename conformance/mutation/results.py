@@ -42,7 +42,7 @@ class DeclaredMutant(msgspec.Struct, frozen=True, kw_only=True):
     """``hash_policy.hash_of_32_bits``: the file, and the name."""
     clause: str
     broken: str
-    edition: str
+    variant: str
     reports: str
     issue: str
     place: str
@@ -107,7 +107,7 @@ def _declared(section: str, name: str, place: str, mutant: Mutant) -> DeclaredMu
         id=f"{section}.{name}",
         clause=mutant.clause,
         broken=mutant.broken,
-        edition=mutant.edition,
+        variant=mutant.variant,
         reports=mutant.reports,
         issue=mutant.issue,
         place=f"{place}:{name}",

@@ -29,7 +29,7 @@ class Mutant:
         broken: what it does instead, in words.
         rules: replaced rules of balancing, by their name in `editions.Rules`.
         xds: replaced rules of the xDS client, by their name in `xds.rules.XdsRules`.
-        edition: the manifest's variant in which the clause holds.
+        variant: the variant of the reference client that it breaks: a name in its client.toml.
         reports: of a clause that leaves a choice, the choice that must then be reported.
         issue: where a real client was reported to do the same.
     """
@@ -38,7 +38,7 @@ class Mutant:
     broken: str
     rules: Mapping[str, Any] = field(default_factory=dict)
     xds: Mapping[str, Any] = field(default_factory=dict)
-    edition: str = "modern"
+    variant: str = "modern"
     reports: str = ""
     issue: str = ""
 

@@ -18,7 +18,6 @@ from conformance.judging.expectations.calls import (
     AllEndpointsServe,
     AllServedBy,
     ChannelsDiffer,
-    EachRoundEndsWith,
     EachServesSome,
     EndsWith,
     EqualShares,
@@ -30,6 +29,7 @@ from conformance.judging.expectations.calls import (
     OnlyTheseMoved,
     Proportions,
     RandomOverRing,
+    RoundsEndWith,
     SeveralEndpoints,
 )
 from conformance.judging.expectations.circuit_breaking import DropRate, RequestsAdmitted
@@ -89,7 +89,7 @@ from conformance.judging.observations import Observation
 
 Expectation = (
     EndsWith
-    | EachRoundEndsWith
+    | RoundsEndWith
     | OneEndpoint
     | SeveralEndpoints
     | ChannelsDiffer
@@ -194,7 +194,6 @@ __all__ = [
     "DropRate",
     "DropsReported",
     "Duration",
-    "EachRoundEndsWith",
     "EachServesSome",
     "EndpointsTried",
     "EndsInState",
@@ -240,6 +239,7 @@ __all__ = [
     "RequestsReported",
     "Resolves",
     "ResubscribesTo",
+    "RoundsEndWith",
     "RoutedTo",
     "SendsAcceptedVersion",
     "SendsNewestNonce",

@@ -82,7 +82,7 @@ class ErrorMentions(OutcomesCanBeLate, frozen=True, tag="mentions"):
         return Finding(all_failed(calls) and holds, wanted, details_text(calls))
 
 
-class EachRoundEndsWith(OutcomesCanBeLate, frozen=True, tag="outcomes"):
+class RoundsEndWith(OutcomesCanBeLate, frozen=True, tag="outcomes"):
     """Every call of the first round ends with one status, every call of the second with another.
 
     Clauses: A61-GUARD-01.

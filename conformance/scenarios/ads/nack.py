@@ -18,13 +18,9 @@ from conformance.judging.expectations import (
     NackNames,
     NackVersion,
 )
-from conformance.scenarios.helpers.aggregates import (
-    aggregate_config,
-    calls_to,
-    leaf,
-    require_subscribed,
-    route_to,
-)
+from conformance.scenarios.helpers.aggregates import aggregate_config, leaf
+from conformance.scenarios.helpers.routing import calls_to, route_to
+from conformance.scenarios.helpers.updates import require_subscribed
 from conformance.world import World
 from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.routes import CLUSTER_HEADER

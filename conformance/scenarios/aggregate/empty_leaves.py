@@ -12,14 +12,14 @@ from conformance.scenarios.helpers.aggregates import (
     TREES,
     UNAFFECTED_ROOT,
     by_health,
-    calls_to,
     check_each,
     deploy,
     each_position,
     errors_and_waits,
     lose_before_x,
-    require_rejected,
 )
+from conformance.scenarios.helpers.routing import calls_to
+from conformance.scenarios.helpers.updates import require_rejected
 from conformance.world import World
 from conformance.xds_config.broken import (
     ClusterChange,

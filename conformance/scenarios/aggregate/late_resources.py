@@ -8,14 +8,9 @@ from msgspec.structs import replace
 from conformance import timing
 from conformance.judging.declaration import scenario
 from conformance.judging.expectations import EndsWith, Expectation, NoAttempts
-from conformance.scenarios.helpers.aggregates import (
-    POSITIONS,
-    Shape,
-    calls_to,
-    deploy,
-    require_subscribed,
-    with_route,
-)
+from conformance.scenarios.helpers.aggregates import POSITIONS, Shape, deploy
+from conformance.scenarios.helpers.routing import calls_to, with_route
+from conformance.scenarios.helpers.updates import require_subscribed
 from conformance.world import PendingCalls, World
 from conformance.xds_config.broken import without_resources
 from conformance.xds_config.config import XdsConfig

@@ -15,8 +15,9 @@ from conformance.judging.expectations import (
     NoAttempts,
 )
 from conformance.judging.observations import Elapsed
-from conformance.scenarios.helpers.aggregates import Deployment, calls_to, deploy, in_use
+from conformance.scenarios.helpers.aggregates import Deployment, deploy, in_use
 from conformance.scenarios.helpers.localities import check_kept, fail, serve_again
+from conformance.scenarios.helpers.routing import calls_to
 from conformance.world import World
 from conformance.xds_config.broken import with_clusters_changed, with_endpoints
 from conformance.xds_config.routes import CLUSTER_HEADER

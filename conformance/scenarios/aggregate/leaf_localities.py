@@ -17,7 +17,6 @@ from conformance.judging.expectations import (
 from conformance.scenarios.helpers.aggregates import (
     aggregate_config,
     aggregates,
-    calls_to,
     deploy,
     in_use,
     leaf,
@@ -31,6 +30,7 @@ from conformance.scenarios.helpers.localities import (
     serve_again,
     tier,
 )
+from conformance.scenarios.helpers.routing import calls_to
 from conformance.world import World
 from conformance.xds_config.broken import with_clusters_changed
 from conformance.xds_config.clusters import Cluster, Eds

@@ -13,9 +13,10 @@ from conformance.judging.expectations import (
     OneEndpoint,
     SeveralEndpoints,
 )
-from conformance.scenarios.helpers.aggregates import calls_to, deploy
+from conformance.scenarios.helpers.aggregates import deploy
 from conformance.scenarios.helpers.circuit_breaking import lose
 from conformance.scenarios.helpers.live_clusters import LiveCluster
+from conformance.scenarios.helpers.routing import calls_to
 from conformance.world import ENOUGH_TO_DIFFER, ENOUGH_TO_SPREAD, TURNS, World
 from conformance.xds_config.broken import unhealthy, with_clusters_changed
 from conformance.xds_config.config import aggregate, single_locality

@@ -22,13 +22,13 @@ from conformance.scenarios.helpers.aggregates import (
     STATUSES,
     Shape,
     aggregates,
-    calls_to,
     chain,
     deploy,
     leaf,
     prefixed,
 )
 from conformance.scenarios.helpers.load_reports import balanced, reported
+from conformance.scenarios.helpers.routing import calls_to
 from conformance.world import World
 from conformance.xds_config.broken import with_clusters_changed, with_endpoints
 from conformance.xds_config.clusters import Cluster, Eds

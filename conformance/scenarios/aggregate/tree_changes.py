@@ -12,19 +12,18 @@ from conformance.scenarios.helpers.aggregates import (
     Shape,
     aggregate_config,
     aggregates,
-    calls_to,
     check_lists,
     deploy,
     in_use,
     leaf,
     leaf_names,
     prefixed,
-    require_subscribed,
-    route_to,
 )
 from conformance.scenarios.helpers.circuit_breaking import Streams
 from conformance.scenarios.helpers.live_policies import BackgroundTraffic
 from conformance.scenarios.helpers.load_reports import balanced, reported
+from conformance.scenarios.helpers.routing import calls_to, route_to
+from conformance.scenarios.helpers.updates import require_subscribed
 from conformance.world import World
 from conformance.xds_config.clusters import Cluster, Threshold
 from conformance.xds_config.config import XdsConfig

@@ -9,12 +9,13 @@ import pytest
 from conformance import timing
 from conformance.judging.declaration import case, scenario
 from conformance.judging.expectations import AllServedBy
-from conformance.scenarios.helpers.aggregates import aggregate_config, calls_to, leaf
+from conformance.scenarios.helpers.aggregates import aggregate_config, leaf
 from conformance.scenarios.helpers.live_clusters import (
     Form,
     LiveCluster,
     clauses_of,
 )
+from conformance.scenarios.helpers.routing import calls_to
 from conformance.world import World
 from conformance.xds_config.bootstrap import AUTHORITY, WITH_AUTHORITY
 from conformance.xds_config.trees import subscriptions_of

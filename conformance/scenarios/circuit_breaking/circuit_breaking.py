@@ -20,7 +20,6 @@ from conformance.judging.expectations import (
 )
 from conformance.judging.expectations.circuit_breaking import DRAWN
 from conformance.judging.observations import OPEN, Calls
-from conformance.scenarios.helpers.aggregates import calls_to
 from conformance.scenarios.helpers.circuit_breaking import (
     Streams,
     check_changed_limit,
@@ -33,6 +32,7 @@ from conformance.scenarios.helpers.circuit_breaking import (
     within_limit,
 )
 from conformance.scenarios.helpers.load_reports import BEHAVIOR, reported
+from conformance.scenarios.helpers.routing import calls_to
 from conformance.spec.oracles.circuit_breaking import UNLIMITED
 from conformance.spec.oracles.statistics import FALSE_ALARM, draws_needed
 from conformance.world import World

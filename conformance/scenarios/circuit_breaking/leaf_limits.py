@@ -9,7 +9,6 @@ from conformance.scenarios.helpers.aggregates import (
     Shape,
     aggregate_config,
     aggregates,
-    calls_to,
     check_lists,
     leaf,
 )
@@ -22,6 +21,7 @@ from conformance.scenarios.helpers.circuit_breaking import (
     until_at,
     within_limit,
 )
+from conformance.scenarios.helpers.routing import calls_to
 from conformance.world import World
 from conformance.xds_config.broken import unhealthy
 

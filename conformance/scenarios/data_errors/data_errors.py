@@ -16,17 +16,16 @@ from conformance.scenarios.helpers.aggregates import (
     TREES,
     UNAFFECTED_ROOT,
     Deployment,
-    calls_to,
     check_each,
     deploy,
     each_position,
     each_position_of,
     in_use,
-    require_rejected,
-    require_subscribed,
     without_one,
 )
 from conformance.scenarios.helpers.resource_timeout import TWICE_THE_TIME, check_time, started
+from conformance.scenarios.helpers.routing import calls_to
+from conformance.scenarios.helpers.updates import require_rejected, require_subscribed
 from conformance.world import PendingCalls, World
 from conformance.xds_config.bootstrap import (
     FAILS_ON_DATA,

@@ -10,19 +10,17 @@ from conformance.scenarios.helpers.aggregates import (
     ROOTS,
     TREES,
     Shape,
-    calls_to,
     check_each,
     check_lists,
     deploy,
     each_position,
     in_use,
     lose_before_x,
-    require_subscribed,
-    route_to,
-    with_route,
     without_one,
 )
 from conformance.scenarios.helpers.resource_timeout import check_time, started, waiting_for_all
+from conformance.scenarios.helpers.routing import calls_to, route_to, with_route
+from conformance.scenarios.helpers.updates import require_subscribed
 from conformance.world import World
 from conformance.xds_config.bootstrap import VARIABLE, bootstrap
 from conformance.xds_config.broken import without_resources

@@ -10,17 +10,16 @@ from conformance.scenarios.helpers.aggregates import (
     UNAFFECTED_ROOT,
     Deployment,
     aggregates,
-    calls_to,
     check_each,
     deploy,
     each_position,
     each_position_of,
     in_use,
     lose_before_x,
-    require_rejected,
-    require_subscribed,
     without_one,
 )
+from conformance.scenarios.helpers.routing import calls_to
+from conformance.scenarios.helpers.updates import require_rejected, require_subscribed
 from conformance.world import PendingCalls, World
 from conformance.xds_config.broken import (
     rejected_cluster,

@@ -15,14 +15,13 @@ from conformance.scenarios.helpers.aggregates import (
     UNAFFECTED_ROOT,
     Deployment,
     aggregates,
-    calls_to,
     deploy,
     each_position_of,
     errors_and_waits,
     prefixed,
-    require_subscribed,
-    route_to,
 )
+from conformance.scenarios.helpers.routing import calls_to, route_to
+from conformance.scenarios.helpers.updates import require_subscribed
 from conformance.world import PendingCalls, World
 from conformance.xds_config.broken import without_resources
 from conformance.xds_config.config import XdsConfig

@@ -27,22 +27,24 @@ from conformance.scenarios.helpers.aggregates import (
     ROOTS,
     TREES,
     aggregate_config,
-    by_name,
-    calls_to,
     check_each,
     deploy,
     each_position,
-    host,
     in_use,
-    known,
     leaf,
     lose_before_x,
-    named,
-    served_again,
+)
+from conformance.scenarios.helpers.dns import (
+    by_host_name,
+    calls_after_new_records,
+    dns_records,
+    host,
+    with_host_names,
 )
 from conformance.scenarios.helpers.live_policies import BackgroundTraffic
 from conformance.scenarios.helpers.load_reports import balanced, reported
 from conformance.scenarios.helpers.localities import fail
+from conformance.scenarios.helpers.routing import calls_to
 from conformance.world import ENOUGH_TO_DIFFER, World
 from conformance.xds_config.clusters import Aggregate, Cluster, LogicalDns
 from conformance.xds_config.config import with_raw_clusters
@@ -89,7 +91,7 @@ async def test_name_and_port(world: World) -> None:
         f"_grpclb._tcp.{asked}": NameRecords(services=((wrong.port, DECOY),)),
     }
     await world.names.begin(names)
-    served = aggregate_config((DECOY,), (leaf(DECOY, discovery=by_name("right", right)),))
+    served = aggregate_config((DECOY,), (leaf(DECOY, discovery=by_host_name("right", right)),))
     await world.serve(served)
     calls = await calls_to(world, DECOY, 10, deadline=timing.COLD_CALL)
     for clause in ("A37-DNS-01", "A37-DNS-05", "A37-DNS-06"):
@@ -116,7 +118,7 @@ async def test_subscribes_to_no_endpoints(world: World) -> None:
     )
     by_dns, by_eds = (
         aggregate_config(("m", "beside"), (cluster, beside))
-        for cluster in (leaf("m", discovery=by_name("m", right)), leaf("m", (wrong,)))
+        for cluster in (leaf("m", discovery=by_host_name("m", right)), leaf("m", (wrong,)))
     )
     variant = with_raw_clusters(by_dns, MORE_NAMES.of(by_dns.get_cluster("m").resource()))
     await world.serve(variant)
@@ -159,8 +161,8 @@ async def test_unresolved(world: World, trouble: Answer, later: str) -> None:
     it resolves; a client whose requests waited instead of failing is not judged by that.
     """
     bad = (*each_position("x"), ALONE)
-    planted = named(await deploy(world, *TREES, direct=(ALONE,)), *bad)
-    names = known(planted, *bad)
+    planted = with_host_names(await deploy(world, *TREES, direct=(ALONE,)), *bad)
+    names = dns_records(planted, *bad)
     await world.names.begin(dict.fromkeys(names, trouble))
     await world.serve(planted.served)
     failed = planted.of(*bad)
@@ -185,7 +187,7 @@ async def test_unresolved(world: World, trouble: Answer, later: str) -> None:
         world.names.set(name, answer)
     expected, calls = at_the_first(planted.served, ALONE), partial(calls_to, world, ALONE)
     if fits(FAILS, alone):
-        alone = await served_again(world, host(ALONE), expected, calls, beyond=beyond)
+        alone = await calls_after_new_records(world, host(ALONE), expected, calls, beyond=beyond)
     await world.check(later, alone, {"served": expected, "not served": FAILS})
 
 
@@ -201,7 +203,7 @@ async def test_changed_name(world: World) -> None:
     await world.names.begin(
         {host("a"): NameRecords((first.host,)), host("b"): NameRecords((third.host,))}
     )
-    steps = (by_name("a", first), by_name("b", second), by_name("b", third))
+    steps = (by_host_name("a", first), by_host_name("b", second), by_host_name("b", third))
     roots, above = ("m", "above"), Cluster(name="above", discovery=Aggregate(("m",)))
     before, *after = (aggregate_config(roots, (leaf("m", discovery=step), above)) for step in steps)
     await in_use(world, before, *roots)
@@ -230,7 +232,7 @@ async def test_answer_types(world: World, clause: str, at: str, is_truncated: bo
     """The client uses an IPv6 address and a truncated answer, or not, by its resolver."""
     (member,) = await world.registry.of_one_port(at)
     await world.names.begin({host("m"): NameRecords((at,), is_truncated=is_truncated)})
-    await world.serve(aggregate_config(("m",), (leaf("m", discovery=by_name("m", member)),)))
+    await world.serve(aggregate_config(("m",), (leaf("m", discovery=by_host_name("m", member)),)))
     choices: Mapping[str, Expectation] = {
         "served": AllServedBy((member.address,)),
         "not served": FAILS,

@@ -16,7 +16,6 @@ from conformance.scenarios.helpers.aggregates import (
     TREES,
     Shape,
     aggregate_config,
-    calls_to,
     check_each,
     deploy,
     each_position,
@@ -30,6 +29,7 @@ from conformance.scenarios.helpers.circuit_breaking import (
     within_limit,
 )
 from conformance.scenarios.helpers.localities import serve_again
+from conformance.scenarios.helpers.routing import calls_to
 from conformance.world import World
 from conformance.xds_config.clusters import LogicalDns
 from conformance.xds_config.config import with_raw_clusters

@@ -9,16 +9,9 @@ from msgspec.structs import replace
 from conformance import timing
 from conformance.judging.declaration import case, scenario
 from conformance.judging.expectations import AckedOrNacked, AllServedBy, Expectation, Fails
-from conformance.scenarios.helpers.aggregates import (
-    FAILS,
-    by_name,
-    calls_to,
-    deploy,
-    host,
-    in_use,
-    known,
-    named,
-)
+from conformance.scenarios.helpers.aggregates import FAILS, deploy, in_use
+from conformance.scenarios.helpers.dns import by_host_name, dns_records, host, with_host_names
+from conformance.scenarios.helpers.routing import calls_to
 from conformance.world import World
 from conformance.xds_config.clusters import Cluster, LogicalDns
 from conformance.xds_config.config import XdsConfig
@@ -104,13 +97,13 @@ async def test_changed_name(world: World, trouble: Answer) -> None:
     """
     changed = ("x", "y", ALONE)
     trees = {"m": "x c"}, {"n": "b y d"}
-    planted = named(await deploy(world, *trees, direct=(ALONE,)), *changed)
+    planted = with_host_names(await deploy(world, *trees, direct=(ALONE,)), *changed)
     before = planted.served
-    await world.names.begin({**known(planted, *changed), NEW: trouble})
+    await world.names.begin({**dns_records(planted, *changed), NEW: trouble})
     await in_use(world, before, "m", "n", ALONE)
     beyond = world.names.mark
     moved = (
-        replace(before.get_cluster(name), discovery=by_name("new", *planted.members[name]))
+        replace(before.get_cluster(name), discovery=by_host_name("new", *planted.members[name]))
         for name in changed
     )
     await world.serve(with_clusters(before, *moved))

@@ -9,20 +9,16 @@ from conformance.judging.aborts import Unsupported
 from conformance.judging.declaration import scenario
 from conformance.judging.expectations import AllServedBy, Expectation, Resolves, fits
 from conformance.judging.observations import Calls
-from conformance.scenarios.helpers.aggregates import (
-    FAILS,
-    aggregate_config,
-    by_name,
-    calls_to,
-    deploy,
+from conformance.scenarios.helpers.aggregates import FAILS, aggregate_config, deploy, in_use, leaf
+from conformance.scenarios.helpers.dns import (
+    by_host_name,
+    dns_records,
     host,
-    in_use,
-    kept_long,
-    known,
-    leaf,
-    named,
+    with_host_names,
+    with_long_ttl,
 )
 from conformance.scenarios.helpers.localities import fail
+from conformance.scenarios.helpers.routing import calls_to
 from conformance.world import World
 from conformance.xds_config.clusters import Aggregate, Cluster
 from conformance.xds_config.trees import at_the_first
@@ -36,8 +32,8 @@ async def test_failing_eds(world: World) -> None:
     The endpoint of the EDS leaf z keeps failing; the LOGICAL_DNS leaf c comes after z. The answer
     for c has a long TTL, so that its age is no reason to resolve the name again.
     """
-    planted = named(await deploy(world, {"m": "z c"}, modes={"z": [Close()]}), "c")
-    await world.names.begin(kept_long(known(planted, "c")))
+    planted = with_host_names(await deploy(world, {"m": "z c"}, modes={"z": [Close()]}), "c")
+    await world.names.begin(with_long_ttl(dns_records(planted, "c")))
     behind = at_the_first(planted.served, "m", planted.of("z"))
     calls = partial(calls_to, world, "m")
     await world.serve(planted.served)
@@ -59,11 +55,11 @@ async def test_lost_connection(world: World) -> None:
     First the client loses the connection of a, whose name has a new address. Then it loses those of
     b and d, whose names no longer resolve, although their endpoints keep serving.
     """
-    planted = named(await deploy(world, direct=("b", "c", "d")), "b", "c", "d")
+    planted = with_host_names(await deploy(world, direct=("b", "c", "d")), "b", "c", "d")
     before, after = await world.registry.of_one_port("127.0.0.2", "127.0.0.3")
-    names = {**known(planted, "b", "c", "d"), host("a"): NameRecords((before.host,))}
+    names = {**dns_records(planted, "b", "c", "d"), host("a"): NameRecords((before.host,))}
     await world.names.begin(names)
-    a = leaf("a", discovery=by_name("a", before))
+    a = leaf("a", discovery=by_host_name("a", before))
     roots = ("a", "b", "c", "d")
     await in_use(world, aggregate_config(roots, (*planted.served.clusters, a)), *roots)
     await world.names.quiet(why="clients limit queries", seconds=world.resolutions.apart)
@@ -113,7 +109,7 @@ async def test_refused_connection(world: World) -> None:
     before, after = await world.registry.of_one_port("127.0.0.2", "127.0.0.3")
     await before.set_mode(Refuse())
     await world.names.begin({host(name): NameRecords((before.host,)) for name in "ab"})
-    leaves = [leaf(name, discovery=by_name(name, before)) for name in "ab"]
+    leaves = [leaf(name, discovery=by_host_name(name, before)) for name in "ab"]
     above = Cluster(name="above", discovery=Aggregate(("b",)))
     await world.serve(aggregate_config(("a", "above"), (*leaves, above)))
     calls = {name: partial(calls_to, world, root) for name, root in (("a", "a"), ("b", "above"))}

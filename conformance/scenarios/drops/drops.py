@@ -17,7 +17,7 @@ from conformance.judging.expectations import (
     Fails,
 )
 from conformance.judging.expectations.circuit_breaking import DRAWN
-from conformance.scenarios.helpers.aggregates import aggregate_config, calls_to
+from conformance.scenarios.helpers.aggregates import aggregate_config
 from conformance.scenarios.helpers.circuit_breaking import (
     below,
     dropping,
@@ -27,6 +27,7 @@ from conformance.scenarios.helpers.circuit_breaking import (
     until_at,
 )
 from conformance.scenarios.helpers.load_reports import reported
+from conformance.scenarios.helpers.routing import calls_to
 from conformance.spec.oracles.statistics import FALSE_ALARM, draws_needed, draws_to_meet_all
 from conformance.world import World
 from conformance.xds_config.clusters import Cluster, Drop

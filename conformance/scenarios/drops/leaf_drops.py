@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from conformance.judging.declaration import scenario
 from conformance.judging.expectations import AllServedBy, EndsWith, NoAttempts
-from conformance.scenarios.helpers.aggregates import aggregate_config, calls_to, leaf
+from conformance.scenarios.helpers.aggregates import aggregate_config, leaf
 from conformance.scenarios.helpers.circuit_breaking import (
     NEARLY_ALL,
     below,
@@ -15,6 +15,7 @@ from conformance.scenarios.helpers.circuit_breaking import (
     lose,
     require_failures,
 )
+from conformance.scenarios.helpers.routing import calls_to
 from conformance.world import World
 from conformance.xds_config.broken import unhealthy
 from conformance.xds_config.clusters import Drop

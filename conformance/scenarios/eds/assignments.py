@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from conformance.judging.declaration import case, scenario
 from conformance.judging.expectations import AckedOrNacked, AllServedBy, EachServesSome
-from conformance.scenarios.helpers.live_clusters import (
+from conformance.scenarios.helpers.updates import (
     send_endpoints_and_await_answer,
     send_localities_and_await_answer,
 )

@@ -7,12 +7,11 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from conformance import timing
-from conformance.judging.aborts import Unsupported
 from conformance.judging.expectations import (
     EndsInState,
     EndsWith,
@@ -22,18 +21,16 @@ from conformance.judging.expectations import (
 )
 from conformance.judging.observations import Calls
 from conformance.scenarios.helpers.localities import endpoints, fail
+from conformance.scenarios.helpers.routing import calls_to, route_to
 from conformance.world import World
-from conformance.world.rounds import Round
 from conformance.xds_config.clusters import Aggregate, Cluster, Discovery, Eds, LogicalDns
 from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import RoundRobin
-from conformance.xds_config.routes import BY_SESSION, CLUSTER_HEADER, Route
-from conformance.xds_config.subscriptions import subscriptions
-from conformance.xds_config.trees import at_the_first, with_clusters
-from fake_control_plane import Kind
-from test_servers import Answer, BackendEndpoint, Mode, NameRecords, Serve
+from conformance.xds_config.routes import CLUSTER_HEADER
+from conformance.xds_config.trees import at_the_first
 from test_servers import BackendEndpoint as Member
+from test_servers import Mode, Serve
 
 Shape = Mapping[str, str]
 """Each aggregate and its underlying clusters, separated by spaces; the first is the root."""
@@ -69,17 +66,6 @@ def leaf(name: str, *priorities: Sequence[Member], discovery: Discovery | None =
         for number, members in enumerate(priorities)
     )
     return Cluster(name=name, discovery=discovery or Eds(places), policy=RoundRobin())
-
-
-def route_to(name: str) -> Route:
-    """Return the route of calls whose header names this cluster."""
-    return Route(BY_SESSION, cluster=name, when=(CLUSTER_HEADER, name))
-
-
-def with_route(served: XdsConfig, name: str, cluster: str) -> XdsConfig:
-    """Return the config with one route only: for calls that name `name`, to `cluster`."""
-    route = msgspec.structs.replace(route_to(name), cluster=cluster)
-    return msgspec.structs.replace(served, routes=(route,))
 
 
 def aggregate_config(roots: Sequence[str], clusters: Sequence[Cluster]) -> XdsConfig:
@@ -146,14 +132,6 @@ def chain(prefix: str, names: int) -> Shape:
     """Return a chain of aggregates with one cluster each; `names` includes the leaf."""
     numbered = [f"{prefix}-{number}" for number in range(names)]
     return dict(pairwise(numbered))
-
-
-async def calls_to(
-    world: World, root: str, count: int = 3, *, deadline: float | None = None
-) -> Calls:
-    """Make `count` calls by the route to this cluster."""
-    headers = [{**session, CLUSTER_HEADER: root} for session in world.sessions(count)]
-    return await world.call(headers, deadline=deadline)
 
 
 async def in_use(
@@ -327,90 +305,3 @@ def without_one(
     whole = at_the_first(served, root, failed, as_a_whole=True)
     rest = at_the_first(served, root, failed)
     return {"A37": whole, "A74-2024": whole, "A74": rest, "envoy": rest}
-
-
-async def require_subscribed(
-    world: World, kind: Kind, served: XdsConfig, *, within: float = timing.ANSWER
-) -> None:
-    """Require that the client subscribes to all resources of this kind that it needs.
-
-    Raises:
-        PreconditionTimeout: it did not in time.
-    """
-    count = sum(subscribed is kind for subscribed, _ in subscriptions(served))
-    await world.control.require_asked(kind, count, within=within)
-
-
-async def require_rejected(world: World, kind: Kind, *bad: Any) -> None:
-    """Send invalid resources, and require that the client rejects them.
-
-    Raises:
-        Unsupported: the client accepted them, so the effects of a rejection are not visible.
-    """
-    answer = await world.control.offer(kind, *bad)
-    if answer.acked:
-        raise Unsupported(f"it accepts a resource of {kind.name} that A27 requires it to reject")
-
-
-def host(leaf: str) -> str:
-    """Return the host name of a leaf."""
-    return f"{leaf}.xdspec.test"
-
-
-def by_name(name: str, member: BackendEndpoint, *, hostname: str | None = None) -> LogicalDns:
-    """Return the discovery by host name: the leaf's, or `hostname`, which resolves to `member`."""
-    return LogicalDns(f"{hostname or host(name)}:{member.port}", (member.address,))
-
-
-def named(planted: Deployment, *leaves: str) -> Deployment:
-    """Return the trees with these leaves of type LOGICAL_DNS, each with its host name."""
-    changed = [_by_name(planted, name) for name in leaves]
-    return msgspec.structs.replace(planted, served=with_clusters(planted.served, *changed))
-
-
-def _by_name(planted: Deployment, name: str) -> Cluster:
-    (member,) = planted.members[name]
-    return msgspec.structs.replace(
-        planted.served.get_cluster(name), discovery=by_name(name, member)
-    )
-
-
-def known(planted: Deployment, *leaves: str) -> dict[str, NameRecords]:
-    """Return the correct DNS records of these leaves."""
-    return {
-        host(name): NameRecords(tuple(member.host for member in planted.members[name]))
-        for name in leaves
-    }
-
-
-def kept_long(names: Mapping[str, NameRecords]) -> Mapping[str, Answer]:
-    """Return the records with a TTL so long that no client resolves them again because of it."""
-    return {
-        name: msgspec.structs.replace(record, ttl=timing.AGE_OF_NAMES)
-        for name, record in names.items()
-    }
-
-
-async def served_again(
-    world: World, name: str, wanted: Expectation, calls: Round, *, beyond: int
-) -> Calls:
-    """Return a round of calls once it fits, after the name server has got records of a name.
-
-    No call is made until the client resolves the name again, because nothing changes before. The
-    client may have just sent one of its two queries (A or AAAA), so its next query counts as well.
-
-    Args:
-        world: the scenario's world.
-        name: the host name.
-        wanted: the expectation for the calls.
-        calls: makes a round of calls.
-        beyond: number of queries before the name server got the records.
-    """
-    for _ in range(2):
-        if not await world.names.asked_again(name, beyond=beyond, within=world.resolutions.retried):
-            break
-        beyond = world.names.mark
-        seen = await world.eventually(wanted, calls)
-        if not seen.overdue:
-            return seen
-    return await calls()

@@ -11,9 +11,10 @@ from conformance import timing
 from conformance.judging.aborts import PreconditionTimeout
 from conformance.judging.expectations import AllServedBy, EndsWith, RequestsAdmitted
 from conformance.judging.observations import OPEN, Call, Calls
-from conformance.scenarios.helpers.aggregates import aggregates, calls_to, leaf, route_to
+from conformance.scenarios.helpers.aggregates import aggregates, leaf
 from conformance.scenarios.helpers.load_reports import arrived
 from conformance.scenarios.helpers.localities import fail
+from conformance.scenarios.helpers.routing import calls_to, route_to
 from conformance.spec.oracles import circuit_breaking
 from conformance.spec.oracles.circuit_breaking import USUAL_LIMIT
 from conformance.world import DUPLEX, Channel, PendingCalls, World, waits

@@ -17,13 +17,12 @@ from conformance.judging.expectations import (
     SubscribesBesidesClusters,
 )
 from conformance.judging.observations import Answer, Calls, Observation
-from conformance.scenarios.helpers.aggregates import calls_to, route_to
+from conformance.scenarios.helpers.routing import calls_to, route_to
 from conformance.world import World
 from conformance.xds_config.clusters import Aggregate, Cluster, Discovery, Eds, LogicalDns
 from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import RoundRobin
-from conformance.xds_config.routes import CLUSTER
 from conformance.xds_config.variants import RawClusterVariant, ResourceVariant
 from fake_control_plane import Kind
 
@@ -335,40 +334,3 @@ class LiveCluster:
     async def _check(self, clause: str, seen: Observation, expected: Expectation) -> None:
         """Check a clause that has the same effect in all editions."""
         await self._world.check(clause, seen, self._world.checks.alike(clause, expected))
-
-
-FEW = 8
-"""The most localities that a description lists."""
-
-
-async def send_and_await_answer(
-    world: World, served: XdsConfig, variant: ResourceVariant | RawClusterVariant
-) -> Answer:
-    """Send a variant of the cluster of `served`; return the client's ACK or NACK.
-
-    From here on, an abort counts for the variant's clause.
-    """
-    world.checks.turn_to(variant.clause)
-    changed = variant.of(served.cluster())
-    return await world.control.offer(Kind.CLUSTER, changed, label=f"{CLUSTER}, {variant}")
-
-
-async def send_endpoints_and_await_answer(
-    world: World, served: XdsConfig, variant: ResourceVariant
-) -> Answer:
-    """Send a variant of the endpoints of the cluster of `served`; return the ACK or NACK."""
-    world.checks.turn_to(variant.clause)
-    changed = variant.of(served.endpoints())
-    description = f"endpoints of {CLUSTER}, {variant}"
-    return await world.control.offer(Kind.ENDPOINTS, changed, label=description)
-
-
-async def send_localities_and_await_answer(
-    world: World, served: XdsConfig, *localities: Locality
-) -> Answer:
-    """Send other localities of the cluster of `served`; return the client's ACK or NACK."""
-    resource = served.with_localities(*localities).endpoints()
-    description = "; ".join(map(str, localities[-FEW:]))
-    if len(localities) > FEW:
-        description = f"{len(localities)} localities, the last of them {description}"
-    return await world.control.offer(Kind.ENDPOINTS, resource, label=description)

@@ -17,7 +17,7 @@ from conformance.judging.expectations import (
     Expectation,
 )
 from conformance.judging.observations import Calls, Observation, PolicyUpdates
-from conformance.scenarios.helpers.live_clusters import send_and_await_answer
+from conformance.scenarios.helpers.updates import send_and_await_answer
 from conformance.world import ENOUGH_TO_DIFFER, PendingCalls, World
 from conformance.world.policies import TEST_POLICY
 from conformance.world.rounds import stuck

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from conformance import timing
 from conformance.judging.expectations import Duration
-from conformance.scenarios.helpers.aggregates import require_subscribed
+from conformance.scenarios.helpers.updates import require_subscribed
 from conformance.world import PendingCalls, World
 from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.routes import CLUSTER_HEADER

@@ -1,4 +1,4 @@
-"""Worlds whose routes lead to two clusters: the one of the route in question, and the other."""
+"""Routes to clusters: by the cluster that a request names, or to one of two by a match."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from conformance.world import UNARY, World
 from conformance.xds_config.clusters import Cluster
 from conformance.xds_config.config import ROUTE, XdsConfig, single_locality
 from conformance.xds_config.policies import RoundRobin
-from conformance.xds_config.routes import Route
+from conformance.xds_config.routes import BY_SESSION, CLUSTER_HEADER, Route
 from fake_control_plane import HeaderMatch, RouteMatch
 
 MATCHED, OTHER = "matched", "other"
@@ -126,3 +126,22 @@ async def calls_of(world: World, requests: Iterable[Request]) -> Calls:
     """Make these requests, one after another."""
     rounds = [await world.call([headers], path=path) for path, headers in requests]
     return Calls(tuple(call for calls in rounds for call in calls))
+
+
+def route_to(name: str) -> Route:
+    """Return the route of calls whose header names this cluster."""
+    return Route(BY_SESSION, cluster=name, when=(CLUSTER_HEADER, name))
+
+
+def with_route(served: XdsConfig, name: str, cluster: str) -> XdsConfig:
+    """Return the config with one route only: for calls that name `name`, to `cluster`."""
+    route = msgspec.structs.replace(route_to(name), cluster=cluster)
+    return msgspec.structs.replace(served, routes=(route,))
+
+
+async def calls_to(
+    world: World, root: str, count: int = 3, *, deadline: float | None = None
+) -> Calls:
+    """Make `count` calls by the route to this cluster."""
+    headers = [{**session, CLUSTER_HEADER: root} for session in world.sessions(count)]
+    return await world.call(headers, deadline=deadline)

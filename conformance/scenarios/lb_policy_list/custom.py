@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from conformance.judging.declaration import case, scenario
 from conformance.judging.expectations import AckedOrNacked, AllServedBy, Expectation
-from conformance.scenarios.helpers.live_clusters import send_and_await_answer
 from conformance.scenarios.helpers.live_policies import (
     Config,
     CustomCluster,
@@ -18,6 +17,7 @@ from conformance.scenarios.helpers.live_policies import (
     hands_on,
 )
 from conformance.scenarios.helpers.localities import fail, tier
+from conformance.scenarios.helpers.updates import send_and_await_answer
 from conformance.world import ENOUGH_TO_DIFFER, World
 from conformance.world.policies import TEST_POLICY
 from conformance.xds_config.endpoints import Endpoint

@@ -10,9 +10,10 @@ import pytest
 from conformance.judging.declaration import case, scenario
 from conformance.judging.expectations import EachServesSome, Proportions
 from conformance.judging.observations import Calls
-from conformance.scenarios.helpers.aggregates import calls_to, leaf
+from conformance.scenarios.helpers.aggregates import leaf
 from conformance.scenarios.helpers.circuit_breaking import Streams, routed
 from conformance.scenarios.helpers.live_clusters import LiveCluster
+from conformance.scenarios.helpers.routing import calls_to
 from conformance.spec.oracles.statistics import draws_that_tell
 from conformance.world import Headers, World
 from conformance.xds_config.config import one_cluster, with_raw_clusters

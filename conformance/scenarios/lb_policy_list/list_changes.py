@@ -18,7 +18,6 @@ from conformance.judging.expectations import (
     SeveralEndpoints,
 )
 from conformance.judging.observations import Answer, Calls
-from conformance.scenarios.helpers.live_clusters import send_and_await_answer
 from conformance.scenarios.helpers.live_policies import (
     Config,
     CustomCluster,
@@ -26,6 +25,7 @@ from conformance.scenarios.helpers.live_policies import (
     in_use,
     requests_meanwhile,
 )
+from conformance.scenarios.helpers.updates import send_and_await_answer
 from conformance.world import ENOUGH_TO_DIFFER, ROUNDS, TURNS, World
 from conformance.xds_config.config import aggregate, single_locality, with_raw_clusters
 from conformance.xds_config.policies import Policy, RingHash, RoundRobin

@@ -13,12 +13,10 @@ from conformance.judging.expectations import (
     OneEndpoint,
     SeveralEndpoints,
 )
-from conformance.scenarios.helpers.live_clusters import (
-    LiveCluster,
-    send_and_await_answer,
-)
+from conformance.scenarios.helpers.live_clusters import LiveCluster
 from conformance.scenarios.helpers.live_policies import SAME, LivePolicy
 from conformance.scenarios.helpers.ring_order import RAISED_CAP, ring_of_5001
+from conformance.scenarios.helpers.updates import send_and_await_answer
 from conformance.spec.oracles.ring.sizes import DEFAULT_CAP
 from conformance.world import ENOUGH_TO_DIFFER, World
 from conformance.xds_config import policy_bytes

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from conformance import timing
 from conformance.judging.declaration import scenario
 from conformance.judging.expectations import AllServedBy, Expectation, Fails, SubscribesByName
-from conformance.scenarios.helpers.aggregates import require_rejected, require_subscribed
 from conformance.scenarios.helpers.routing import (
     ANOTHER,
     MATCHED,
@@ -21,6 +20,7 @@ from conformance.scenarios.helpers.routing import (
     to_one,
     two_clusters,
 )
+from conformance.scenarios.helpers.updates import require_rejected, require_subscribed
 from conformance.world import UNARY, World
 from conformance.xds_config.broken import (
     rejected_listener,

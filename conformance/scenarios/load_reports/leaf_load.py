@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from conformance.judging.declaration import case, scenario
 from conformance.judging.expectations import DropsReported
-from conformance.scenarios.helpers.aggregates import aggregate_config, calls_to
+from conformance.scenarios.helpers.aggregates import aggregate_config
 from conformance.scenarios.helpers.circuit_breaking import (
     NEARLY_ALL,
     Streams,
@@ -23,6 +23,7 @@ from conformance.scenarios.helpers.circuit_breaking import (
 )
 from conformance.scenarios.helpers.load_reports import balanced, reported
 from conformance.scenarios.helpers.localities import fail, serve_again
+from conformance.scenarios.helpers.routing import calls_to
 from conformance.world import World
 from conformance.xds_config.broken import unhealthy
 from conformance.xds_config.clusters import Cluster, Drop

@@ -16,7 +16,7 @@ from conformance.judging.expectations import (
     NoneServedBy,
     Proportions,
 )
-from conformance.scenarios.helpers.live_clusters import send_localities_and_await_answer
+from conformance.scenarios.helpers.updates import send_localities_and_await_answer
 from conformance.spec.oracles.statistics import draws_needed
 from conformance.world import World
 from conformance.xds_config.config import XdsConfig, one_cluster, with_raw_clusters

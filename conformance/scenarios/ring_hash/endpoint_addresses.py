@@ -6,9 +6,9 @@ from conformance import timing
 from conformance.judging.declaration import scenario
 from conformance.judging.expectations import (
     AllServedBy,
-    EachRoundEndsWith,
     EndsWith,
     OneEndpoint,
+    RoundsEndWith,
 )
 from conformance.judging.observations import Calls, Contrast
 from conformance.scenarios.helpers.ring_order import LARGE, RingOrder
@@ -128,7 +128,7 @@ async def test_environment_guard(world: World) -> None:
     off = await world.call(header, channel=switched_off)
     ends = {"used": "OK", "not used": "UNAVAILABLE"}
     choices = {
-        f"{while_unset} when unset, {while_off} when false": EachRoundEndsWith(
+        f"{while_unset} when unset, {while_off} when false": RoundsEndWith(
             before=ends[while_unset], after=ends[while_off]
         )
         for while_unset, while_off in product(ends, repeat=2)

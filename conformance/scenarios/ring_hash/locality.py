@@ -18,8 +18,9 @@ from conformance.judging.expectations import (
     Proportions,
 )
 from conformance.judging.observations import Contrast
-from conformance.scenarios.helpers.aggregates import aggregate_config, aggregates, calls_to, leaf
+from conformance.scenarios.helpers.aggregates import aggregate_config, aggregates, leaf
 from conformance.scenarios.helpers.localities import AT_LEAST, endpoints
+from conformance.scenarios.helpers.routing import calls_to
 from conformance.spec.oracles.request_hash import xxh64
 from conformance.spec.oracles.ring.building import build_for
 from conformance.spec.oracles.ring.variants import CANDIDATES

@@ -330,7 +330,7 @@ def test_the_cause_of_an_exception(error: Exception, cause: Cause | None) -> Non
 def test_a_mutant_is_not_killed_by_a_clause_that_is_blocked() -> None:
     def fate_of(clause: str, cause: Cause) -> MutantResult:
         mutant = DeclaredMutant(
-            id="m.x", clause=clause, broken="b", edition="seed", reports="", issue="", place="p"
+            id="m.x", clause=clause, broken="b", variant="seed", reports="", issue="", place="p"
         )
         records = [
             msgspec.structs.replace(ended_record, mutant="m.x") for ended_record in ended_by(cause)

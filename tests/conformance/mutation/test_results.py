@@ -26,7 +26,7 @@ from conformance.spec.catalogue.loader import load
 
 def mutant(name: str, clause: str) -> DeclaredMutant:
     place = f"{MUTANTS}.a42.ring:{name}"
-    more = {"broken": "", "edition": "", "reports": "", "issue": ""}
+    more = {"broken": "", "variant": "", "reports": "", "issue": ""}
     return DeclaredMutant(id=f"ring.{name}", clause=clause, place=place, **more)
 
 

@@ -107,7 +107,7 @@ one_timer_for_a_leaf = Mutant(
     clause="A37-FAILOVER-04",
     broken="all priorities of a leaf share one timer",
     rules={"policy_tree": policy_tree_a75},
-    edition="seed",
+    variant="seed",
 )
 
 

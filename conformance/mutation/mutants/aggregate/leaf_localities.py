@@ -206,5 +206,5 @@ names_shared_by_leaves = Mutant(
     clause="A37-FAILOVER-12",
     broken="a priority of one leaf takes over the name of another leaf's priority",
     rules={"policy_tree": named_together()},
-    edition="seed",
+    variant="seed",
 )

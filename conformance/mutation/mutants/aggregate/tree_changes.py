@@ -355,7 +355,7 @@ impatient = Mutant(
     clause="A37-TREE-32",
     broken="a cluster that does not come with the list does not exist",
     xds={"resource_timeout": lambda _features: (0.05, True)},
-    edition="seed",
+    variant="seed",
 )
 
 

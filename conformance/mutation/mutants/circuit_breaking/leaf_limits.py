@@ -106,7 +106,7 @@ by_priority = Mutant(
     clause="A37-CB-06",
     broken="each priority of a leaf has its own count",
     rules={"in_flight_key": lambda account: (*in_flight_key(account), account.policy)},
-    edition="seed",
+    variant="seed",
 )
 
 

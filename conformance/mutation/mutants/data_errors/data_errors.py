@@ -81,7 +81,7 @@ waited_for_in_vain = Mutant(
 )
 
 
-EDITION = "data-errors"
+VARIANT = "data-errors"
 
 
 ABOUT_DELETION = (FAILS_ON_DATA_ERRORS, IGNORES_DELETION)
@@ -96,7 +96,7 @@ deletion_ignored = Mutant(
     clause="A88-DATA-01",
     broken="deleted resources stay in use, despite the server feature",
     xds={"deletion_removes": lambda _features: False},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -104,7 +104,7 @@ refused_clusters_stay = Mutant(
     clause="A88-DATA-02",
     broken="a Cluster stays in use when an update is rejected, despite the server feature",
     xds={"rejection_removes": only_of("ClusterLoadAssignment")},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -119,7 +119,7 @@ first_feature_counts = Mutant(
     clause="A88-DATA-04",
     broken="ignore_resource_deletion has no effect only if it comes after fail_on_data_errors",
     xds={"read_server_features": first_of_the_two},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -140,7 +140,7 @@ refused_leaves_stay = Mutant(
     clause="A88-DATA-02",
     broken="below an aggregate a rejected Cluster stays in use, despite the server feature",
     rules={"cluster_in_tree": kept_below()},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -148,7 +148,7 @@ refused_endpoints_stay = Mutant(
     clause="A88-DATA-03",
     broken="endpoints stay in use when an update is rejected, despite the server feature",
     xds={"rejection_removes": only_of("Cluster")},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -160,7 +160,7 @@ other_feature_read = Mutant(
             FAILS_ON_DATA_ERRORS in features and IGNORES_DELETION not in features
         )
     },
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -168,7 +168,7 @@ fifteen_seconds_all_the_same = Mutant(
     clause="A88-TIMER-01",
     broken="a resource is missing after 15 s, despite the server feature",
     xds={"resource_timeout": lambda _features: (DOES_NOT_EXIST_SECONDS, False)},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 

@@ -72,7 +72,7 @@ never_sent_passed_over = Mutant(
     broken="a leaf that is never sent is skipped",
     rules={"usable_leaves": passed_over_by_a37},
     xds=SOON,
-    edition="seed",
+    variant="seed",
 )
 
 

@@ -132,7 +132,7 @@ missing_passed_over = Mutant(
     clause="A37-TROUBLE-07",
     broken="a deleted leaf is skipped",
     rules={"usable_leaves": passed_over_by_a37},
-    edition="seed",
+    variant="seed",
 )
 
 
@@ -154,7 +154,7 @@ refused_passed_over = Mutant(
     clause="A37-TROUBLE-11",
     broken="a rejected leaf is skipped",
     rules={"usable_leaves": passed_over_by_a37},
-    edition="seed",
+    variant="seed",
 )
 
 

@@ -51,7 +51,7 @@ loss_ends_the_tree_before = Mutant(
     clause="A37-TROUBLE-17",
     broken="a tree fails when the control plane is lost and a new leaf of it has not come",
     rules={"usable_leaves": fails_with_one},
-    edition="seed",
+    variant="seed",
 )
 
 

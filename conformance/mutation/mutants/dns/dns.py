@@ -161,7 +161,7 @@ policy_of_the_cluster = Mutant(
     clause="A37-DNS-04",
     broken="the addresses of LOGICAL_DNS are balanced by the policy of the Cluster",
     rules={"dns_policy": dns_policy_a61},
-    edition="seed",
+    variant="seed",
 )
 
 

@@ -17,7 +17,7 @@ result_lost = Mutant(
     clause="A37-DNS-09",
     broken="the addresses of a name are dropped when it no longer resolves",
     rules={"dns_error_counts": lambda _: True},
-    edition="seed",
+    variant="seed",
 )
 
 

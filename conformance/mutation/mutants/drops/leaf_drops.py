@@ -107,7 +107,7 @@ first_priority_alone = Mutant(
     clause="A37-DROP-04",
     broken="below the first priority of a leaf nothing is dropped",
     rules={"policy_tree": of_the_first_priority},
-    edition="seed",
+    variant="seed",
 )
 
 

@@ -289,7 +289,7 @@ terminal_by_what_was_gathered = Mutant(
     clause="A42-HASH-16",
     broken="a terminal policy ends the list if others gave a result before it",
     rules={"ends_hash_policies": ends_hash_policies},
-    edition="seed-2021",
+    variant="seed-2021",
 )
 
 

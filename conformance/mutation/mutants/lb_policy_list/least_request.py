@@ -10,7 +10,7 @@ from client_under_test.reference.xds.policy_list_rules import LEAST_REQUEST
 from client_under_test.reference.xds.rules import supported_policy
 from conformance.mutation.mutants.findings import overlooking_in, refusing
 
-EDITION: Final = "least-request"
+VARIANT: Final = "least-request"
 
 
 FOUR: Final = 4
@@ -26,7 +26,7 @@ busier_ones = Mutant(
     clause="A48-LEAST-01",
     broken="any of the sampled endpoints is picked",
     rules={"least_loaded": lambda running, random: random.randrange(len(running))},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -34,7 +34,7 @@ old_field_refused = Mutant(
     clause="A48-LEAST-01",
     broken="LEAST_REQUEST as lb_policy is an error, though A48 is declared",
     xds={"supported_policy": lambda value: None if value == ENUM else supported_policy(value)},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -42,7 +42,7 @@ passed_over = Mutant(
     clause="A48-LEAST-02",
     broken="LeastRequest is skipped, though A48 is declared",
     xds={"supports_policy": lambda type_url: type_url != LEAST_REQUEST},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -50,7 +50,7 @@ always_two = Mutant(
     clause="A48-LEAST-03",
     broken="choice_count is ignored",
     xds={"choice_count": lambda written: choice_count(written) and choice_count(None)},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -58,7 +58,7 @@ always_ten = Mutant(
     clause="A48-LEAST-03",
     broken="every explicit choice_count counts as ten",
     xds={"choice_count": lambda written: choice_count(written and MOST)},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -66,7 +66,7 @@ always_four = Mutant(
     clause="A48-LEAST-03",
     broken="every explicit choice_count counts as four",
     xds={"choice_count": lambda written: choice_count(written and FOUR)},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -74,7 +74,7 @@ one_too_few = Mutant(
     clause="A48-LEAST-03",
     broken="one endpoint fewer than choice_count is sampled",
     xds={"choice_count": lambda written: choice_count(written) if written is None else written - 1},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -82,7 +82,7 @@ three_by_default = Mutant(
     clause="A48-LEAST-02",
     broken="without a choice_count three endpoints are sampled",
     xds={"choice_count": lambda written: choice_count(3 if written is None else written)},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -90,7 +90,7 @@ nine_at_most = Mutant(
     clause="A48-LEAST-04",
     broken="a choice_count above nine counts as nine",
     xds={"choice_count": lambda written: choice_count(written and min(written, MOST - 1))},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -100,7 +100,7 @@ eleven_at_most = Mutant(
     xds={
         "choice_count": lambda written: MOST + 1 if (written or 0) > MOST else choice_count(written)
     },
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -108,7 +108,7 @@ two_for_too_many = Mutant(
     clause="A48-LEAST-04",
     broken="a choice_count above ten counts as unset",
     xds={"choice_count": lambda written: choice_count(None if (written or 0) > MOST else written)},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -120,7 +120,7 @@ too_many_refused = Mutant(
             lambda message: message.least_request_lb_config.choice_count.value > MOST
         )
     },
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -128,7 +128,7 @@ any_count_below_wrr_locality = Mutant(
     clause="A48-LEAST-05",
     broken="a choice_count below WrrLocality is not validated",
     xds={"cluster_errors": overlooking_in("load_balancing_policy", "childPolicy")},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -136,7 +136,7 @@ one_is_enough = Mutant(
     clause="A48-LEAST-05",
     broken="a choice_count of one is accepted",
     xds={"choice_count": lambda written: 1 if written == 1 else choice_count(written)},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -144,7 +144,7 @@ localities_as_one = Mutant(
     clause="A48-LEAST-06",
     broken="LEAST_REQUEST samples the endpoints of all localities together",
     xds={"chooses_locality_by_weight": lambda lb_policy: lb_policy != "LEAST_REQUEST"},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -152,7 +152,7 @@ unset_for_zero = Mutant(
     clause="A48-LEAST-05",
     broken="a choice_count of zero counts as unset",
     xds={"choice_count": lambda written: choice_count(written or None)},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -160,7 +160,7 @@ negative_for_too_many = Mutant(
     clause="A48-LEAST-04",
     broken="a choice_count of 2^31 or more is negative, so it counts as two",
     xds={"choice_count": lambda written: choice_count(written if (written or 0) < 2**31 else 2)},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -168,5 +168,5 @@ random_below_localities = Mutant(
     clause="A48-LEAST-06",
     broken="least_request picks a random endpoint in each locality",
     xds={"choice_count": lambda _written: 1},
-    edition=EDITION,
+    variant=VARIANT,
 )

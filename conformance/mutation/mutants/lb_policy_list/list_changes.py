@@ -41,7 +41,7 @@ list_of_the_leaf = Mutant(
     clause="A52-CHANGE-03",
     broken="each leaf has its own list, though A75 is not declared",
     rules={"policy_of_leaf": aggregates.policy_of_leaf_a75},
-    edition="seed",
+    variant="seed",
 )
 
 
@@ -57,7 +57,7 @@ bad_list_of_the_aggregate = Mutant(
     clause="A52-CHANGE-05",
     broken="the list of an aggregate is not read, though A75 is not declared",
     xds={"policy_of_aggregate_counts": False},
-    edition="seed",
+    variant="seed",
 )
 
 
@@ -78,7 +78,7 @@ config_of_the_aggregate_not_parsed = Mutant(
             overlooking("load_balancing_policy", "ring_hash_experimental")
         )
     },
-    edition="seed",
+    variant="seed",
 )
 
 
@@ -86,7 +86,7 @@ lists_below_that_of_the_aggregate = Mutant(
     clause="A52-CHANGE-05",
     broken="in an aggregate, lists within WrrLocality are not validated",
     xds={"cluster_errors": of_aggregates(overlooking_in("endpoint_picking_policy", ""))},
-    edition="seed",
+    variant="seed",
 )
 
 

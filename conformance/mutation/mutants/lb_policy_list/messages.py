@@ -269,7 +269,7 @@ pick_first_taken = Mutant(
     clause="A52-LIST-14",
     broken="PickFirst is supported, though A62 is not declared",
     xds={"supports_policy": lambda _type_url: True},
-    edition="seed",
+    variant="seed",
 )
 
 

@@ -157,7 +157,7 @@ listener_is_dropped = Mutant(
     clause="A27-LDS-06",
     broken="a deleted Listener is dropped, although A88 keeps it",
     xds={"deletion_removes": lambda _features: True},
-    edition="data-errors",
+    variant="data-errors",
 )
 
 

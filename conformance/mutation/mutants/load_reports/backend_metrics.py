@@ -46,7 +46,7 @@ names_behind_a_prefix = Mutant(
     clause="A64-METRIC-01",
     broken="named metrics are reported with a prefix, as since A85",
     rules={"reported_metrics": metrics_by_list_a85},
-    edition="2023",
+    variant="2023",
 )
 
 

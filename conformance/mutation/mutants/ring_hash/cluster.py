@@ -93,7 +93,7 @@ policy_of_the_leaf = Mutant(
     clause="A42-CDS-25",
     broken="each leaf has its own policy, though A75 is not declared",
     rules={"policy_of_leaf": aggregates.policy_of_leaf_a75},
-    edition="seed",
+    variant="seed",
 )
 
 

@@ -245,7 +245,7 @@ shares_instead_of_products = Mutant(
     clause="A42-LOC-07",
     broken="shares are multiplied, though A113 is not declared",
     rules={"endpoint_weights": endpoint_weights_a113},
-    edition="seed",
+    variant="seed",
 )
 
 
@@ -310,7 +310,7 @@ endpoint_of_weight_zero_is_left_out = Mutant(
     clause="A42-LOC-09",
     broken="an endpoint of weight zero is accepted and has no entries",
     xds={"endpoint_weight": lambda written: 1 if written is None else written},
-    edition="seed",
+    variant="seed",
     reports="left out",
     issue="https://github.com/grpc/grpc-go/issues/5456",
 )
@@ -366,7 +366,7 @@ product_cut = Mutant(
     clause="A42-LOC-12",
     broken="a product keeps its lower 32 bits only",
     rules={"endpoint_weights": weighing(lambda own, of_locality: own * of_locality & LARGEST)},
-    edition="seed",
+    variant="seed",
     reports="cut to 32 bits",
 )
 
@@ -375,7 +375,7 @@ product_capped = Mutant(
     clause="A42-LOC-12",
     broken="a product beyond 32 bits is the largest uint32",
     rules={"endpoint_weights": weighing(lambda own, of_locality: min(own * of_locality, LARGEST))},
-    edition="seed",
+    variant="seed",
     reports="the largest of 32 bits",
 )
 
@@ -434,7 +434,7 @@ weight_of_its_locality_left_out = Mutant(
     broken="an endpoint without a weight has weight 1 whatever its locality weighs",
     rules={"endpoint_weights": one_in_the_end},
     xds={"endpoint_weight": lambda written: Unset(1) if written is None else written},
-    edition="seed",
+    variant="seed",
 )
 
 

@@ -256,7 +256,7 @@ first_never_again = Mutant(
     clause="A42-PICK-07",
     broken="a pick does not reconnect a failed first endpoint",
     rules={"pick_from_ring": leaves_alone(pick_from_ring, State.TRANSIENT_FAILURE, place=0)},
-    edition="seed",
+    variant="seed",
 )
 
 
@@ -264,7 +264,7 @@ first_once_again = Mutant(
     clause="A42-PICK-07",
     broken="picks reconnect a failed first endpoint once only",
     rules={"pick_from_ring": once_only(pick_from_ring)},
-    edition="seed",
+    variant="seed",
 )
 
 
@@ -299,7 +299,7 @@ entries_count = Mutant(
     clause="A42-PICK-09",
     broken="the next entry counts as the second endpoint, even if it belongs to the first",
     rules={"endpoints_along_ring": each_entry},
-    edition="seed",
+    variant="seed",
 )
 
 
@@ -335,7 +335,7 @@ second_never_again = Mutant(
     clause="A42-PICK-14",
     broken="a pick does not reconnect a failed second endpoint",
     rules={"pick_from_ring": leaves_alone(pick_from_ring, State.TRANSIENT_FAILURE, place=1)},
-    edition="seed",
+    variant="seed",
 )
 
 
@@ -343,7 +343,7 @@ second_once_again = Mutant(
     clause="A42-PICK-14",
     broken="picks reconnect a failed second endpoint once only",
     rules={"pick_from_ring": once_only(pick_from_ring)},
-    edition="seed",
+    variant="seed",
 )
 
 
@@ -412,7 +412,7 @@ third_waited_for = Mutant(
     clause="A42-PICK-15",
     broken="after two failed endpoints a request waits for a third that is CONNECTING",
     rules={"pick_from_ring": pick_from_ring_a61},
-    edition="seed",
+    variant="seed",
 )
 
 
@@ -427,7 +427,7 @@ waits_after_two = Mutant(
     clause="A42-PICK-16",
     broken="a request waits for a third endpoint after two that failed",
     rules={"pick_from_ring": pick_from_ring_a61},
-    edition="seed",
+    variant="seed",
 )
 
 
@@ -454,7 +454,7 @@ third_left_alone = Mutant(
     clause="A42-PICK-17",
     broken="after two failed endpoints a pick does not connect an IDLE one",
     rules={"pick_from_ring": leaves_alone(pick_from_ring, State.IDLE, place=2)},
-    edition="seed",
+    variant="seed",
 )
 
 
@@ -476,7 +476,7 @@ all_idle_told_after_two = Mutant(
     clause="A42-PICK-18",
     broken="after two failed endpoints a pick connects every IDLE one",
     rules={"pick_from_ring": tells_all(pick_from_ring)},
-    edition="seed",
+    variant="seed",
 )
 
 
@@ -484,7 +484,7 @@ third_never_again = Mutant(
     clause="A42-PICK-19",
     broken="a pick does not reconnect a failed endpoint after the second",
     rules={"pick_from_ring": leaves_alone(pick_from_ring, State.TRANSIENT_FAILURE, place=2)},
-    edition="seed",
+    variant="seed",
 )
 
 
@@ -492,7 +492,7 @@ third_once_again = Mutant(
     clause="A42-PICK-19",
     broken="picks reconnect a failed endpoint after the second once only",
     rules={"pick_from_ring": once_only(pick_from_ring)},
-    edition="seed",
+    variant="seed",
 )
 
 
@@ -500,7 +500,7 @@ fourth_never_again = Mutant(
     clause="A42-PICK-19",
     broken="a pick does not reconnect a failed endpoint after the third",
     rules={"pick_from_ring": leaves_alone(pick_from_ring, State.TRANSIENT_FAILURE, place=3)},
-    edition="seed",
+    variant="seed",
 )
 
 
@@ -589,7 +589,7 @@ waits_for_each = Mutant(
     clause="A42-PICK-22",
     broken="a request waits for one endpoint after another",
     rules={"pick_from_ring": pick_from_ring_a61},
-    edition="seed",
+    variant="seed",
 )
 
 
@@ -698,5 +698,5 @@ first_never_again_with_the_second = Mutant(
     clause="A42-PICK-07",
     broken="a pick does not reconnect a failed first endpoint if the second has failed too",
     rules={"pick_from_ring": second_retried_alone},
-    edition="seed",
+    variant="seed",
 )

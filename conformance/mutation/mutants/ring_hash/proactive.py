@@ -189,7 +189,7 @@ same_endpoint_again = Mutant(
     clause="A42-PRO-04",
     broken="after a failure only the same endpoint is retried",
     rules={"proactive_attempt": the_same_again},
-    edition="seed",
+    variant="seed",
 )
 
 

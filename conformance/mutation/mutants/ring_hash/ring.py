@@ -659,7 +659,7 @@ weights_of_a_million_at_most = Mutant(
             replace(endpoint, weight=min(endpoint.weight, 1_000_000)) for endpoint in standing
         )
     },
-    edition="seed",
+    variant="seed",
 )
 
 
@@ -691,7 +691,7 @@ same_total_is_no_change = Mutant(
     clause="A42-RING-19",
     broken="a list in which only weights changed, but not their sum, does not build a new ring",
     rules={"ring_endpoints": known_by(lambda listed: sum(endpoint.weight for endpoint in listed))},
-    edition="seed",
+    variant="seed",
 )
 
 

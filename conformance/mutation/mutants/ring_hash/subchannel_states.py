@@ -297,7 +297,7 @@ retries_by_itself = Mutant(
     clause="A42-SUB-07",
     broken="a failed endpoint retries by itself, though A61 is not declared",
     rules={"ring_endpoints_retry": True},
-    edition="seed",
+    variant="seed",
 )
 
 
@@ -305,7 +305,7 @@ failure_forgotten_for_requests = Mutant(
     clause="A42-SUB-08",
     broken="an endpoint no longer counts as failed when its next attempt starts",
     rules={"counted_state": as_reported},
-    edition="seed",
+    variant="seed",
 )
 
 
@@ -313,7 +313,7 @@ failure_forgotten_in_the_state = Mutant(
     clause="A42-SUB-09",
     broken="an endpoint no longer counts as failed when its next attempt starts",
     rules={"counted_state": as_reported},
-    edition="seed",
+    variant="seed",
 )
 
 

@@ -14,14 +14,14 @@ from client_under_test.reference.session_affinity import (
     set_cookie,
 )
 
-EDITION: Final = "session-affinity"
+VARIANT: Final = "session-affinity"
 
 
 only_replaced = Mutant(
     clause="A55-COOKIE-01",
     broken="a response sets a cookie only in place of another host's",
     rules={"cookie_must_be_set": lambda sent, used: sent is not None and sent != used},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -34,7 +34,7 @@ any_cookie_counts = Mutant(
         ],
         "ignores_invalid_cookie": False,
     },
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -42,7 +42,7 @@ fixed_name = Mutant(
     clause="A55-COOKIE-02",
     broken="the cookie is called session, whatever the config says",
     rules={"set_cookie": lambda cookie, value: set_cookie(replace(cookie, name="session"), value)},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -50,7 +50,7 @@ without_path = Mutant(
     clause="A55-COOKIE-03",
     broken="the cookie has no path",
     rules={"set_cookie": lambda cookie, value: set_cookie(replace(cookie, path=""), value)},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -58,7 +58,7 @@ root_path = Mutant(
     clause="A55-COOKIE-03",
     broken="the path of the cookie is the root",
     rules={"set_cookie": lambda cookie, value: set_cookie(replace(cookie, path="/"), value)},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -66,7 +66,7 @@ without_ttl = Mutant(
     clause="A55-COOKIE-04",
     broken="the cookie has no ttl",
     rules={"set_cookie": lambda cookie, value: set_cookie(replace(cookie, ttl=0), value)},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -78,7 +78,7 @@ ttl_rounded_up = Mutant(
             replace(cookie, ttl=cookie.ttl and cookie.ttl + 1), value
         )
     },
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -86,7 +86,7 @@ balanced_anyway = Mutant(
     clause="A55-COOKIE-05",
     broken="the LB policy picks for requests with a cookie, too",
     rules={"choose_host": lambda _found: None},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -98,7 +98,7 @@ first_header_only = Mutant(
             tuple(pair for pair in metadata if pair[0] == "cookie")[:1]
         )
     },
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -110,7 +110,7 @@ last_header_only = Mutant(
             tuple(pair for pair in metadata if pair[0] == "cookie")[-1:]
         )
     },
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -118,7 +118,7 @@ first_cookie_only = Mutant(
     clause="A55-COOKIE-06",
     broken="only the first cookie is read",
     rules={"cookies_sent": lambda metadata: cookies_sent(metadata)[:1]},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -126,7 +126,7 @@ last_of_the_name = Mutant(
     clause="A55-COOKIE-07",
     broken="the last of several cookies of the name is used",
     rules={"choose_cookie": lambda values: values[-1] if values else None},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -134,7 +134,7 @@ none_of_several = Mutant(
     clause="A55-COOKIE-07",
     broken="several cookies of the name count as none",
     rules={"choose_cookie": lambda values: values[0] if len(values) == 1 else None},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -142,7 +142,7 @@ same_path_only = Mutant(
     clause="A55-COOKIE-08",
     broken="a path of the cookie matches the same path only",
     rules={"cookie_path_matches": lambda path, of_cookie: of_cookie in {"", path}},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -154,7 +154,7 @@ not_the_same_path = Mutant(
             path != of_cookie and cookie_path_matches(path, of_cookie)
         )
     },
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -162,7 +162,7 @@ any_path = Mutant(
     clause="A55-COOKIE-09",
     broken="the path of the cookie is ignored",
     rules={"cookie_path_matches": lambda _path, _of_cookie: True},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -174,7 +174,7 @@ path_below = Mutant(
             cookie_path_matches(path, of_cookie) or cookie_path_matches(of_cookie, path)
         )
     },
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -186,7 +186,7 @@ any_case = Mutant(
             path.lower(), of_cookie.lower()
         )
     },
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -194,7 +194,7 @@ any_prefix = Mutant(
     clause="A55-COOKIE-10",
     broken="the path of the cookie may end within a segment",
     rules={"cookie_path_matches": lambda path, of_cookie: path.startswith(of_cookie)},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -202,7 +202,7 @@ passed_through = Mutant(
     clause="A55-COOKIE-11",
     broken="the response to a request with a malformed cookie sets none",
     rules={"ignores_invalid_cookie": False},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -210,7 +210,7 @@ always_set = Mutant(
     clause="A55-COOKIE-12",
     broken="each response sets a cookie",
     rules={"cookie_must_be_set": lambda _sent, _used: True},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -220,5 +220,5 @@ never_replaced = Mutant(
     rules={
         "cookie_must_be_set": lambda sent, used: sent is None and cookie_must_be_set(sent, used)
     },
-    edition=EDITION,
+    variant=VARIANT,
 )

@@ -7,14 +7,14 @@ from typing import Final
 from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.session_affinity import session_override
 
-EDITION: Final = "session-affinity"
+VARIANT: Final = "session-affinity"
 
 
 any_state = Mutant(
     clause="A55-CONF-01",
     broken="a session_state of an unsupported type disables the filter",
     xds={"session_state_is_accepted": lambda _type_url: True},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -22,7 +22,7 @@ header_state = Mutant(
     clause="A55-CONF-01",
     broken="a HeaderBasedSessionState is accepted",
     xds={"session_state_is_accepted": lambda type_url: type_url.endswith("BasedSessionState")},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -30,7 +30,7 @@ nameless = Mutant(
     clause="A55-CONF-02",
     broken="a cookie without a name is accepted",
     xds={"cookie_name_is_accepted": lambda _name: True},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -38,7 +38,7 @@ negative_ttl = Mutant(
     clause="A55-CONF-03",
     broken="a negative ttl is accepted",
     xds={"cookie_ttl_is_accepted": lambda _seconds, _nanoseconds: True},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -46,7 +46,7 @@ negative_nanoseconds = Mutant(
     clause="A55-CONF-03",
     broken="negative nanoseconds of a ttl are accepted",
     xds={"cookie_ttl_is_accepted": lambda seconds, _nanoseconds: seconds >= 0},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -54,7 +54,7 @@ positive_ttl = Mutant(
     clause="A55-CONF-04",
     broken="a cookie without a positive ttl is rejected",
     xds={"cookie_ttl_is_accepted": lambda seconds, _nanoseconds: seconds > 0},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -62,7 +62,7 @@ of_the_listener = Mutant(
     clause="A55-CONF-05",
     broken="overrides are ignored",
     rules={"session_override": lambda _overrides, _name, top: top},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -74,7 +74,7 @@ never_disabled = Mutant(
             (each[name] for each in overrides if each.get(name) is not None), top
         )
     },
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -84,7 +84,7 @@ not_of_the_host = Mutant(
     rules={
         "session_override": lambda overrides, name, top: session_override(overrides[:-1], name, top)
     },
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -96,7 +96,7 @@ of_the_host_first = Mutant(
             overrides[::-1], name, top
         )
     },
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -104,5 +104,5 @@ overrides_unchecked = Mutant(
     clause="A55-CONF-08",
     broken="an override with an invalid cookie is accepted",
     xds={"checks_session_overrides": False},
-    edition=EDITION,
+    variant=VARIANT,
 )

@@ -7,14 +7,14 @@ from typing import Final
 from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.xds.session_rules import idle_timeout_is_accepted
 
-EDITION: Final = "session-affinity"
+VARIANT: Final = "session-affinity"
 
 
 any_upstream_config = Mutant(
     clause="A75-SESSION-02",
     broken="an upstream_config of another type is ignored",
     xds={"upstream_config_is_accepted": lambda _type_url: True},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -22,7 +22,7 @@ any_idle_timeout = Mutant(
     clause="A75-SESSION-03",
     broken="an idle_timeout out of range is accepted",
     xds={"idle_timeout_is_accepted": lambda _seconds, _nanoseconds: True},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -34,5 +34,5 @@ any_nanoseconds = Mutant(
             seconds, 0
         )
     },
-    edition=EDITION,
+    variant=VARIANT,
 )

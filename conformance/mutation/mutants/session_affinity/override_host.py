@@ -17,14 +17,14 @@ from client_under_test.reference.session_affinity import Host, cookie_host
 from client_under_test.reference.values import DRAINING, HEALTHY, UNKNOWN, Locality, State
 from client_under_test.reference.xds.session_rules import override_host_status
 
-EDITION: Final = "session-affinity"
+VARIANT: Final = "session-affinity"
 
 
 draining_for_all = Mutant(
     clause="A55-HOST-01",
     broken="the LB policy picks DRAINING endpoints",
     rules={"endpoints_for_child": tuple},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -34,7 +34,7 @@ draining_for_none = Mutant(
     rules={
         "host_may_be_chosen": lambda health, statuses: health in statuses and health != DRAINING
     },
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -42,7 +42,7 @@ draining_unlisted = Mutant(
     clause="A55-HOST-03",
     broken="sessions stay at a DRAINING endpoint, whatever override_host_status says",
     rules={"host_may_be_chosen": lambda health, statuses: health in statuses or health == DRAINING},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -54,7 +54,7 @@ draining_by_default = Mutant(
             (UNKNOWN, HEALTHY, DRAINING) if written is None else written
         )
     },
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -62,7 +62,7 @@ healthy_unlisted = Mutant(
     clause="A55-HOST-04",
     broken="sessions go to UNKNOWN and HEALTHY endpoints, whatever override_host_status says",
     rules={"host_may_be_chosen": lambda health, statuses: health in statuses or health != DRAINING},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -74,7 +74,7 @@ unknown_is_healthy = Mutant(
             health in statuses or (health == UNKNOWN and HEALTHY in statuses)
         )
     },
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -90,7 +90,7 @@ any_status = Mutant(
         "endpoint_is_used": lambda _health: True,
         "override_host_status": lambda written: frozenset(written or (UNKNOWN, HEALTHY)),
     },
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -98,7 +98,7 @@ closed_while_draining = Mutant(
     clause="A55-HOST-06",
     broken="the connection to a DRAINING endpoint ends, and another one is made",
     rules={"keeps_connection": lambda _health, _was_used: False},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -109,7 +109,7 @@ removed_hosts = Mutant(
         "leaves_removed_hosts": False,
         "keeps_connection": lambda _health, _was_used: True,
     },
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -121,7 +121,7 @@ idle_passed_over = Mutant(
             [each for each in found if each[1] not in {None, State.IDLE}]
         )
     },
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -133,7 +133,7 @@ connecting_passed_over = Mutant(
             [each for each in found if each[1] is not State.CONNECTING]
         )
     },
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -145,7 +145,7 @@ failed_waits = Mutant(
             choose_host_a75(found) or (HostChoice(found[0][0], "wait") if found else None)
         )
     },
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -153,7 +153,7 @@ without_locality = Mutant(
     clause="A55-PICK-04",
     broken="requests with a cookie count for a locality without a name",
     rules={"locality_for_load": lambda _locality: Locality()},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -161,7 +161,7 @@ within_the_priority = Mutant(
     clause="A75-SESSION-01",
     broken="sessions go to endpoints of the priority in use only",
     rules={"choose_host": choose_host},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -169,7 +169,7 @@ one_address = Mutant(
     clause="A61-SESSION-01",
     broken="a cookie has the used address of an endpoint only",
     rules={"cookie_addresses": cookie_addresses},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -183,5 +183,5 @@ first_address_of_cookie = Mutant(
     clause="A61-SESSION-02",
     broken="of the addresses in a cookie the first one counts",
     rules={"cookie_host": first_address},
-    edition=EDITION,
+    variant=VARIANT,
 )

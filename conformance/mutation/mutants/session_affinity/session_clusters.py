@@ -14,7 +14,7 @@ from client_under_test.reference.session_affinity import (
     session_cluster,
 )
 
-EDITION: Final = "session-affinity"
+VARIANT: Final = "session-affinity"
 
 
 def in_form(form: str) -> Mapping[str, Callable[..., Any]]:
@@ -35,7 +35,7 @@ without_cluster = Mutant(
     clause="A60-CLUSTER-01",
     broken="the cookie has no cluster",
     rules={"cookie_content": cookie_content},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -43,7 +43,7 @@ first_cluster = Mutant(
     clause="A60-CLUSTER-01",
     broken="the cookie names the first cluster, whichever served",
     rules={"cookie_content": lambda addresses, _cluster: cookie_content_a60(addresses, "one")},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -52,7 +52,7 @@ quoted = Mutant(
     broken="the name of the cluster is in double quotes",
     rules=in_form('"{}"'),
     reports="quoted",
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -61,7 +61,7 @@ prefixed = Mutant(
     broken="the name of the cluster has a prefix",
     rules=in_form("cluster:{}"),
     reports="prefixed",
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -69,7 +69,7 @@ drawn_anyway = Mutant(
     clause="A60-CLUSTER-03",
     broken="the cluster is drawn by weight, whatever the cookie says",
     rules={"session_cluster": session_cluster},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -81,7 +81,7 @@ set_in_the_second = Mutant(
             cookie_must_be_set(sent, used) or used.cluster == "two"
         )
     },
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -89,7 +89,7 @@ any_cluster = Mutant(
     clause="A60-CLUSTER-05",
     broken="the cluster of a cookie is used even if the route does not have it",
     rules={"session_cluster": lambda sent, _clusters, drawn: sent.cluster if sent else drawn},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -97,5 +97,5 @@ drawn_without_host = Mutant(
     clause="A60-CLUSTER-06",
     broken="the cluster of a cookie is drawn in spite of it",
     rules={"session_cluster": session_cluster},
-    edition=EDITION,
+    variant=VARIANT,
 )

@@ -10,7 +10,7 @@ from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.values import BackendMetrics
 from client_under_test.reference.xds.policy_list_rules import WEIGHTED
 
-EDITION: Final = "weighted-round-robin"
+VARIANT: Final = "weighted-round-robin"
 
 
 ENDPOINTS: Final = 2
@@ -34,7 +34,7 @@ any_penalty = Mutant(
     clause="A58-WRR-01",
     broken="a negative penalty is accepted",
     xds={"penalty_is_accepted": lambda _: True},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -44,7 +44,7 @@ short_periods_refused = Mutant(
     xds={
         "time_is_accepted": lambda _field, nanoseconds: nanoseconds == 0 or nanoseconds > SHORTEST
     },
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -52,7 +52,7 @@ parts_of_milliseconds_refused = Mutant(
     clause="A58-WRR-02",
     broken="periods that are no whole number of milliseconds are rejected",
     xds={"time_is_accepted": lambda _field, nanoseconds: nanoseconds % MILLISECOND == 0},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -60,7 +60,7 @@ short_periods_kept = Mutant(
     clause="A58-WRR-07",
     broken="a weight_update_period below 100 ms is used unchanged",
     rules={"shortest_update": 0.0},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -68,7 +68,7 @@ any_length = Mutant(
     clause="A58-WRR-03",
     broken="negative periods are accepted",
     xds={"time_is_accepted": lambda _field, _nanoseconds: True},
-    edition=EDITION,
+    variant=VARIANT,
     reports="accepted",
 )
 
@@ -77,7 +77,7 @@ any_parts = Mutant(
     clause="A58-WRR-04",
     broken="a period may have any seconds and nanoseconds",
     xds={"is_duration": lambda _seconds, _nanoseconds: True},
-    edition=EDITION,
+    variant=VARIANT,
     reports="accepted",
 )
 
@@ -86,7 +86,7 @@ passed_over = Mutant(
     clause="A58-WRR-05",
     broken="ClientSideWeightedRoundRobin is skipped, though A58 is declared",
     xds={"supports_policy": lambda type_url: type_url != WEIGHTED},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -100,7 +100,7 @@ never_tried_again = Mutant(
     clause="A58-WRR-06",
     broken="endpoints that have failed are never tried again",
     rules={"tries_address": only_at_first()},
-    edition=EDITION,
+    variant=VARIANT,
     issue="https://github.com/grpc/grpc-java/pull/10868",
 )
 
@@ -109,7 +109,7 @@ tried_again_once = Mutant(
     clause="A58-WRR-06",
     broken="endpoints that have failed are tried again once, and then never more",
     rules={"tries_address": only_at_first(2)},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -117,7 +117,7 @@ no_weights = Mutant(
     clause="A58-LOAD-01",
     broken="all backends that report load have the same weight",
     rules={"weight": lambda _rps, _load: 1.0},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -125,7 +125,7 @@ rate_left_out = Mutant(
     clause="A58-LOAD-01",
     broken="the weight is the inverse of the utilization, whatever the rate",
     rules={"weight": lambda _rps, load: 1 / load if load else 0.0},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -133,7 +133,7 @@ weight_by_what_is_left = Mutant(
     clause="A58-LOAD-01",
     broken="the weight is the rate times the utilization that is left",
     rules={"weight": lambda rps, load: rps * max(0.0, 1 - load)},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -141,7 +141,7 @@ weight_by_rank = Mutant(
     clause="A58-LOAD-01",
     broken="a backend that serves more than 200 requests at full utilization has weight 3",
     rules={"weight": lambda rps, load: 3.0 if load and rps / load > MANY else 1.0},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -149,7 +149,7 @@ weight_upside_down = Mutant(
     clause="A58-LOAD-01",
     broken="a backend with more utilization has more weight",
     rules={"weight": lambda rps, load: rps * load},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -165,7 +165,7 @@ cpu_left_out = Mutant(
     clause="A58-LOAD-01",
     broken="backends that report cpu_utilization alone have no weight",
     rules={"utilization": _application_alone},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -173,7 +173,7 @@ cpu_first = Mutant(
     clause="A58-LOAD-02",
     broken="cpu_utilization counts, and application_utilization only without it",
     rules={"utilization": _cpu_first},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -181,7 +181,7 @@ errors_left_out = Mutant(
     clause="A58-LOAD-03",
     broken="errors of a backend do not count",
     rules={"penalty_of_errors": lambda _metrics, _multiplier: 0.0},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -189,7 +189,7 @@ penalty_left_out = Mutant(
     clause="A58-LOAD-03",
     broken="errors of a backend count as with the default penalty",
     rules={"penalty_of_errors": lambda metrics, _multiplier: metrics.eps / metrics.rps},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -197,7 +197,7 @@ errors_not_by_rate = Mutant(
     clause="A58-LOAD-03",
     broken="the errors per second are not divided by the requests per second",
     rules={"penalty_of_errors": lambda metrics, multiplier: metrics.eps * multiplier},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -205,7 +205,7 @@ no_blackout = Mutant(
     clause="A58-LOAD-04",
     broken="a weight counts from the first report on",
     rules={"in_blackout": lambda _seconds, _blackout: False},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -213,7 +213,7 @@ expires_with_the_blackout = Mutant(
     clause="A58-LOAD-05",
     broken="a weight expires after the blackout_period",
     rules={"is_expired": lambda seconds, _expiration, blackout: seconds >= blackout},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -221,7 +221,7 @@ expires_after_three_seconds = Mutant(
     clause="A58-LOAD-05",
     broken="a weight expires after 3 s, whatever the weight_expiration_period",
     rules={"is_expired": lambda seconds, _expiration, _blackout: seconds >= THREE},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -229,7 +229,7 @@ never_expires = Mutant(
     clause="A58-LOAD-05",
     broken="a weight never expires",
     rules={"is_expired": lambda _seconds, _expiration, _blackout: False},
-    edition=EDITION,
+    variant=VARIANT,
 )
 
 
@@ -237,5 +237,5 @@ zero_unset = Mutant(
     clause="A58-LOAD-06",
     broken="a time or a penalty of zero counts as its default",
     xds={"is_set": lambda number: number != 0},
-    edition=EDITION,
+    variant=VARIANT,
 )

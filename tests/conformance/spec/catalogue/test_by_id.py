@@ -71,7 +71,7 @@ TOLD = {kind: told_of_fields(kind) for kind in (Rules, XdsRules)}
 
 def replaced(mutant: Mutant) -> Iterator[tuple[str, str]]:
     """The rules that a mutant replaces, and what is said of them as they are in its edition."""
-    conduct = of_edition(mutant.edition)
+    conduct = of_edition(mutant.variant)
     sides: tuple[tuple[Any, Mapping[str, Any]], ...] = (
         (conduct.rules, mutant.rules),
         (conduct.xds, mutant.xds),
@@ -92,7 +92,7 @@ def test_rules_name_the_clauses_of_their_mutants() -> None:
         if row.clause not in {each for told in rules.values() for each in ID.findall(told)}:
             silent.append(
                 f"The mutant {row.id} breaks {row.clause} by replacing {' and '.join(rules)}: name "
-                f"{row.clause} in the docstring of that rule, as the edition {row.edition} has it."
+                f"{row.clause} in the docstring of that rule, as the edition {row.variant} has it."
             )
     assert not silent
 
