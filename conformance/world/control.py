@@ -140,7 +140,7 @@ class Control:
         """
         self._before = self.served
         push = await self._plane.set(*offered)
-        said = f"an offer of {kind.name} version {push.versions[kind]}"
+        said = f"a response with {kind.name} version {push.versions[kind]}"
         words = [label] if label else [" ".join(str(resource).split()) for resource in offered]
         self.history += [f"{said}: {word}" for word in words]
         return await self.answer(push, kind, deadline=deadline)

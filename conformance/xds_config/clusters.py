@@ -31,7 +31,7 @@ class Drop(msgspec.Struct, frozen=True):
     denominator: Denominator = "MILLION"
 
     def __str__(self) -> str:
-        return f"{self.numerator} per {self.denominator.lower().replace('_', ' ')} dropped"
+        return f"drops {self.numerator} per {self.denominator.lower().replace('_', ' ')}"
 
 
 _OTHER_LIMITS = ("max_connections", "max_connection_pools", "max_pending_requests", "max_retries")

@@ -22,7 +22,7 @@ class Endpoint(msgspec.Struct, frozen=True):
     """Its additional addresses (A61)."""
 
     def __str__(self) -> str:
-        weight = "" if self.weight is None else f" x {self.weight}"
+        weight = "" if self.weight is None else f" (weight {self.weight})"
         key = "" if self.hash_key is None else f" key {self.hash_key!r}"
         health = "" if self.health == "UNKNOWN" else f" {self.health}"
         addresses = "+".join((self.address, *self.additional_addresses))
@@ -42,5 +42,5 @@ class Locality(msgspec.Struct, frozen=True):
         listed = ", ".join(map(str, self.endpoints[:MOST_TOLD]))
         if len(self.endpoints) > MOST_TOLD:
             listed += f" and {len(self.endpoints) - MOST_TOLD} more"
-        head = f"locality {self.name}, priority {self.priority}, weight {or_unset(self.weight)}"
-        return f"{head}: {listed}"
+        about = f"priority {self.priority}, weight {or_unset(self.weight)}"
+        return f"locality {self.name!r} ({about}): {listed}"

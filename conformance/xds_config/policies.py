@@ -22,9 +22,10 @@ class RingHash(msgspec.Struct, frozen=True, tag="RING_HASH"):
 
     def __str__(self) -> str:
         if not self.has_config:
-            return "RING_HASH without config"
-        sizes = f"minimum {or_unset(self.minimum)}, maximum {or_unset(self.maximum)}"
-        return f"RING_HASH, {sizes}, hash function {or_unset(self.hash_function)}"
+            return "RING_HASH without ring_hash_lb_config"
+        function = self.hash_function
+        told = f", hash_function {or_unset(function)}" if function != "XX_HASH" else ""
+        return f"RING_HASH{_sizes(self.minimum, self.maximum)}{told}"
 
 
 class TypedRingHash(msgspec.Struct, frozen=True, tag="TypedStruct"):
@@ -56,8 +57,7 @@ class ExtensionRingHash(msgspec.Struct, frozen=True, tag="RingHash"):
     maximum: int | None = None
 
     def __str__(self) -> str:
-        sizes = f"minimum {or_unset(self.minimum)}, maximum {or_unset(self.maximum)}"
-        return f"RingHash in load_balancing_policy, {sizes}"
+        return f"RingHash in load_balancing_policy{_sizes(self.minimum, self.maximum)}"
 
 
 class RoundRobin(msgspec.Struct, frozen=True, tag="ROUND_ROBIN"):
@@ -65,6 +65,13 @@ class RoundRobin(msgspec.Struct, frozen=True, tag="ROUND_ROBIN"):
 
     def __str__(self) -> str:
         return "ROUND_ROBIN"
+
+
+def _sizes(minimum: int | None, maximum: int | None) -> str:
+    """Return the sizes that are set, by the names of their fields."""
+    sizes = {"minimum_ring_size": minimum, "maximum_ring_size": maximum}
+    told = "".join(f", {name} {size}" for name, size in sizes.items() if size is not None)
+    return told or " with default ring sizes"
 
 
 Policy = RingHash | TypedRingHash | ExtensionRingHash | RoundRobin

@@ -49,16 +49,16 @@ class Route(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         listed = ", ".join(map(_policy_in_words, self.policies)) or "nothing"
-        words = f"requests of {self.path}" if self.path else "all requests"
+        words = f"requests to {self.path}" if self.path else "all requests"
         if self.match is not None:
             words = f"requests with {self.match}"
         if self.when is not None:
             words += " with the header {}: {}".format(*self.when)
         if self.domains != ("*",):
             words += f" for the domains {', '.join(self.domains)}"
-        words += f", hashed by {listed}"
+        words += f" hashed by {listed}"
         words += "" if self.session is None else f", {self.session}"
-        weights = (f"{name} x {weight}" for name, weight in self.weighted_clusters.items())
+        weights = (f"{name} (weight {count})" for name, count in self.weighted_clusters.items())
         return f"{words}, to {', '.join(weights)}" if self.weighted_clusters else words
 
     def targets(self) -> tuple[str, ...]:

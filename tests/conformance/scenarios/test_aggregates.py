@@ -38,7 +38,7 @@ def test_each_root_has_a_route_by_a_header() -> None:
         ("to", "b"),
     ]
     assert [route.match.headers[0].exact_match for route in routes] == ["m", "b"]
-    assert "all requests with the header to: m, hashed by header session" in str(served().routes[0])
+    assert "all requests with the header to: m hashed by header session" in str(served().routes[0])
 
 
 def test_what_a_client_gets_to_know() -> None:

@@ -117,7 +117,7 @@ def test_drops() -> None:
         )
         for overload in served.endpoints().policy.drop_overloads
     ] == [("half", 500_000, 2), ("tenth", 1_000, 1), ("all", 100, 0)]
-    assert "500000 per million dropped; 1000 per ten thousand dropped" in str(served)
+    assert "drops 500000 per million; drops 1000 per ten thousand" in str(served)
     assert not OWN.endpoints().HasField("policy")
 
 

@@ -117,7 +117,7 @@ def test_words(name: str) -> None:
     ("served", "words"),
     [
         (ARRANGEMENTS["LOGICAL_DNS of a name"], f"xdspec.example:4000 as {A}, {B}"),
-        (ARRANGEMENTS["aggregate"], "made of leaf; leaf: ROUND_ROBIN; locality locality, "),
+        (ARRANGEMENTS["aggregate"], "made of leaf; leaf: ROUND_ROBIN; locality 'locality' ("),
     ],
 )
 def test_words_of_what_is_named(served: XdsConfig, words: str) -> None:
