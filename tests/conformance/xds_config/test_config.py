@@ -220,7 +220,7 @@ def test_sizes_that_are_left_out() -> None:
 
 def test_route_to_weighted_clusters() -> None:
     both = Route(BY_SESSION, weighted_clusters={"cluster": 3, "other": 1})
-    assert str(both).endswith(", to cluster x 3, other x 1")
+    assert str(both).endswith(", to cluster (weight 3), other (weight 1)")
     (host,) = replace(SERVED, routes=(both,)).route_configuration().virtual_hosts
     action = host.routes[-1].route
     weighted = [
