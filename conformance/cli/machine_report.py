@@ -30,7 +30,7 @@ BROWSERS: Final = ("chromium", "chromium-browser", "chrome")
 BY_NAME_SERVER: Final = ("dns.*", "dns_reresolution.*", "dns_names.*")
 """Scenarios whose names are looked up at a name server of the suite, which needs port 53."""
 
-BY_HOSTS: Final = (*BY_NAME_SERVER, "endpoint_addresses.logical_dns")
+BY_HOSTS: Final = (*BY_NAME_SERVER, "endpoint_addresses.logical_dns*")
 """Scenarios that give a client host names of its own, which needs a mount namespace."""
 
 BY_IPV6: Final = ("dns_names.invalid_name[ipv6]",)

@@ -321,11 +321,12 @@ def weighted_locality(weights: dict[str, int | None], *, policy: Policy = RingHa
 
 
 def logical_dns(
-    target: str, resolved: Sequence[str] = (), *, is_reported: bool = False
+    target: str, resolved: Sequence[str] = (), *, name: str = CLUSTER, is_reported: bool = False
 ) -> XdsConfig:
     """One LOGICAL_DNS cluster of ``host:port``, which is to resolve to these addresses."""
     discovery = LogicalDns(target, tuple(resolved))
-    return XdsConfig(clusters=(Cluster(discovery=discovery, is_reported=is_reported),))
+    cluster = Cluster(name=name, discovery=discovery, is_reported=is_reported)
+    return XdsConfig(clusters=(cluster,), routes=(Route(BY_SESSION, cluster=name),))
 
 
 def aggregate(*parts: XdsConfig, policy: Policy = RingHash()) -> XdsConfig:  # noqa: B008 - frozen

@@ -27,6 +27,18 @@ def of_leaves(change: Callable[[Leaves], Leaves]) -> Tree:
     return broken
 
 
+def of_leaves_below(change: Callable[[Leaves], Leaves]) -> Tree:
+    """Return a tree in which the leaves of an aggregate are changed, and no other cluster."""
+
+    def broken(
+        aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: Rules
+    ) -> Update:
+        changed = leaves if aggregate is None else change(leaves)
+        return policy_tree_a75(aggregate, changed, names, rules)
+
+    return broken
+
+
 def instead(update: Update, when: Callable[[Leaves], bool]) -> Tree:
     """Return another update if the leaves match `when`."""
 

@@ -22,13 +22,18 @@ from conformance.scenarios.helpers.circuit_breaking import (
     within_limit,
 )
 from conformance.scenarios.helpers.routing import calls_to
+from conformance.spec.oracles.circuit_breaking import UNLIMITED
 from conformance.world import World
 from conformance.xds_config.broken import unhealthy
+from conformance.xds_config.trees import with_clusters
 
 
-@scenario("A37-CB-01", "A37-CB-02", "A37-CB-03", needs=("kept_open",))
+@scenario("A37-CB-01", "A37-CB-02", "A37-CB-03", "A32-CB-08", needs=("kept_open",))
 async def test_limit_of_each_leaf(world: World) -> None:
-    """Below an aggregate, the client enforces the limit of the leaf in use."""
+    """Below an aggregate, the client enforces the limit of the leaf in use.
+
+    Then the maximum of a uint32 turns that limit off.
+    """
     members = await world.endpoints(3)
     first, second = limited("b", members[:1], 2), limited("c", members[1:2], 4)
     wide, tight = limited("wide", members[2:], 3), limited("tight", members[2:], 1)
@@ -54,6 +59,10 @@ async def test_limit_of_each_leaf(world: World) -> None:
     await until_at(world, "m", second, why="the first leaf has no endpoint that may be used")
     expected = within_limit(served, "c")
     await world.check("A37-CB-01", await streams.open_to_limit("m", expected), expected)
+    served = with_clusters(served, limited("c", members[1:2], UNLIMITED))
+    await world.serve(served)
+    expected = within_limit(served, "c", in_flight=4)
+    await world.check("A32-CB-08", await streams.open_to_limit("m", expected, most=9), expected)
 
 
 @scenario("A37-CB-04", "A37-TREE-15", needs=("kept_open",))

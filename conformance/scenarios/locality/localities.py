@@ -9,7 +9,7 @@ from conformance.judging.declaration import case, scenario
 from conformance.judging.expectations import AllServedBy, AttemptCount
 from conformance.scenarios.helpers.localities import LocalityUpdates, check_below, check_lines
 from conformance.world import World
-from conformance.xds_config.config import one_cluster
+from conformance.xds_config.config import aggregate, one_cluster
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import RoundRobin
 from test_servers import Close, Hold, Serve
@@ -79,8 +79,9 @@ async def test_several_failed_priorities(world: World) -> None:
     await check_below(world, "A42-FAIL-03", made, line)
 
 
+@pytest.mark.parametrize("is_leaf", [False, True], ids=["cluster", "leaf"])
 @scenario("A27-PRIO-12", seconds=0.5)
-async def test_locality_in_two_priorities(world: World) -> None:
+async def test_locality_in_two_priorities(world: World, *, is_leaf: bool) -> None:
     """If two priorities list a locality, each has the endpoints listed there.
 
     An update replaces the endpoint of the first priority, which then serves until it fails.
@@ -92,7 +93,8 @@ async def test_locality_in_two_priorities(world: World) -> None:
             Locality((Endpoint(endpoint.address),), "zone", priority=priority)
             for priority, endpoint in enumerate((used, second))
         ]
-        await world.serve(one_cluster(localities, policy=RoundRobin()))
+        served = one_cluster(localities, name="eds", policy=RoundRobin())
+        await world.serve(aggregate(served, policy=RoundRobin()) if is_leaf else served)
         at_it = AllServedBy((used.address,))
         calls = await (make_calls() if used is first else world.eventually(at_it, make_calls))
         await world.check("A27-PRIO-12", calls, at_it)

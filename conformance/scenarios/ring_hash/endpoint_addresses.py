@@ -2,6 +2,8 @@
 
 from itertools import product
 
+import pytest
+
 from conformance import timing
 from conformance.judging.declaration import scenario
 from conformance.judging.expectations import (
@@ -13,7 +15,7 @@ from conformance.judging.expectations import (
 from conformance.judging.observations import Calls, Contrast
 from conformance.scenarios.helpers.ring_order import LARGE, RingOrder
 from conformance.world import ENOUGH_TO_DIFFER, ENOUGH_TO_TELL, Channel, World
-from conformance.xds_config.config import XdsConfig, logical_dns, one_cluster
+from conformance.xds_config.config import XdsConfig, aggregate, logical_dns, one_cluster
 from conformance.xds_config.endpoints import Endpoint, Locality
 from test_servers import Close, Hold, Refuse, Serve
 
@@ -136,8 +138,9 @@ async def test_environment_guard(world: World) -> None:
     await world.check("A61-GUARD-01", Contrast(unset, off), choices)
 
 
+@pytest.mark.parametrize("is_leaf", [False, True], ids=["cluster", "leaf"])
 @scenario("A61-DNS-01", seconds=0.5)
-async def test_logical_dns(world: World) -> None:
+async def test_logical_dns(world: World, *, is_leaf: bool) -> None:
     """All addresses of a LOGICAL_DNS cluster are one endpoint.
 
     A name has three addresses that serve. Twice the one in use fails. If the client connects to
@@ -147,7 +150,8 @@ async def test_logical_dns(world: World) -> None:
     channel = await world.channels.open_in_new_process({NAME: known})
     members = {endpoint.address: endpoint for endpoint in await world.registry.of_one_port(*known)}
     name = f"{NAME}:{next(iter(members.values())).port}"
-    await world.serve(logical_dns(name, tuple(members)))
+    served = logical_dns(name, tuple(members), name="dns")
+    await world.serve(aggregate(served) if is_leaf else served)
     headers = world.sessions(ENOUGH_TO_DIFFER)
     calls = await world.call(headers, channel=channel)
     if not any(member.attempts for member in members.values()):

@@ -313,6 +313,23 @@ limit_kept_if_turned_off = Mutant(
 )
 
 
+def kept_if_turned_off_in_leaves() -> Impl:
+    """Keep the limit of a leaf of an aggregate if an update turns it off."""
+    kept = kept_if_turned_off()
+
+    def broken(aggregate: Any, *others: Any) -> ClusterImplConfig:
+        return (cluster_impl if aggregate is None else kept)(aggregate, *others)
+
+    return broken
+
+
+limit_kept_in_leaves = Mutant(
+    clause="A32-CB-08",
+    broken="below an aggregate, an update to the maximum of a uint32 keeps the limit before it",
+    rules={"cluster_impl": kept_if_turned_off_in_leaves()},
+)
+
+
 others_obeyed = Mutant(
     clause="A32-CB-09",
     broken="the other limits of a threshold apply to requests as well",

@@ -26,7 +26,7 @@ from client_under_test.reference.xds.rules import endpoint_is_used
 from conformance.mutation.mutants.locality import weighted_target
 from conformance.mutation.mutants.locality.wrr_locality import FirstWeights
 from conformance.mutation.mutants.priority.failover_timer import second_kept
-from conformance.mutation.mutants.trees import of_leaves
+from conformance.mutation.mutants.trees import of_leaves, of_leaves_below
 
 # Localities by weight.
 
@@ -376,6 +376,13 @@ last_priority_of_a_locality_in_updates = Mutant(
     clause="A27-PRIO-12",
     broken="in an update, a locality has endpoints in the last of its priorities only",
     rules={"policy_tree": of_leaves(last_listing_in_updates())},
+)
+
+
+last_priority_of_a_locality_in_leaves = Mutant(
+    clause="A27-PRIO-12",
+    broken="below an aggregate, a locality has endpoints in the last of its priorities only",
+    rules={"policy_tree": of_leaves_below(last_listing_of_each_locality)},
 )
 
 

@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from client_under_test.reference.clusters.aggregates import (
+    Leaves,
     dns_endpoints,
     dns_endpoints_a61,
     used_addresses,
 )
 from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.values import Endpoint
+from conformance.mutation.mutants.trees import of_leaves_below
 
 
 def weighed_by_addresses(
@@ -66,6 +68,27 @@ each_address_an_endpoint = Mutant(
     clause="A61-DNS-01",
     broken="each address of a DNS name is a separate endpoint",
     rules={"dns_endpoints": dns_endpoints},
+)
+
+
+def separate_by_dns(leaves: Leaves) -> Leaves:
+    """Make an endpoint of each address of a LOGICAL_DNS cluster."""
+    changed = []
+    for leaf, found in leaves:
+        separate = found
+        if leaf.dns_name and any(found.priorities):
+            ((place,),) = found.priorities
+            addresses = tuple(a for endpoint in place.endpoints for a in endpoint.addresses)
+            several = replace(place, endpoints=dns_endpoints(addresses))
+            separate = replace(found, priorities=((several,),))
+        changed.append((leaf, separate))
+    return changed
+
+
+each_address_an_endpoint_of_a_leaf = Mutant(
+    clause="A61-DNS-01",
+    broken="each address of a DNS name is a separate endpoint below an aggregate",
+    rules={"policy_tree": of_leaves_below(separate_by_dns)},
 )
 
 
