@@ -111,6 +111,7 @@ async def test_all_results_of_a_change_agree(xdspec: Any, library: Path) -> None
     assert all(name in line for name in (found["head"], found["base"]) for line in lines[2:3])
 
 
+@pytest.mark.slow
 async def test_a_change_is_held_against_a_report(xdspec: Any, library: Path) -> None:
     words = (COMPILED, "--source", str(library), *ONE)
     first = await xdspec.run("run", *words, "--json", "base.json")
@@ -310,6 +311,7 @@ async def test_a_base_that_was_made_with_other_options_is_refused(
     assert "--quick selects other scenarios than a report has" in quick.said
 
 
+@pytest.mark.slow
 def test_a_quick_gate_names_what_it_leaves_out(
     library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

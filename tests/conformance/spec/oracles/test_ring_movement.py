@@ -76,7 +76,7 @@ def rings(choice: Anchored, candidate: Candidate) -> tuple[Ring, Ring]:
     return full, rest
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(addresses)
 def test_nothing_strays_on_an_anchored_ring(listed: list[str]) -> None:
     choice = anchored(listed)
