@@ -35,7 +35,10 @@ _NANOS: Final = 1_000_000_000
 
 
 def balancing(cluster: Any, rules: XdsRules, findings: Findings) -> list[Json]:
-    """Return the Cluster's policy as a list of LoadBalancingConfig; add errors to `findings`."""
+    """Return the Cluster's policy as a list of LoadBalancingConfig; add errors to `findings`.
+
+    Clauses: A52-FIELD-03.
+    """
     if rules.prefers_extension(cluster):
         with findings.at("load_balancing_policy"):
             return _Registry(rules, findings).convert(cluster.load_balancing_policy)
@@ -111,7 +114,10 @@ class _Registry:
         self._findings = findings
 
     def convert(self, message: Any, level: int = 1) -> list[Json]:
-        """Return the first supported policy of the list; an empty list if it is invalid."""
+        """Return the first supported policy of the list; an empty list if it is invalid.
+
+        Clauses: A52-INPUT-03, A52-INPUT-04, A52-INPUT-05, A52-LIST-04, A52-LIST-07, A52-LIST-09.
+        """
         if self._rules.list_is_too_deep(level):
             self._findings.add(f"is a list of level {level}")
             return []
@@ -137,7 +143,10 @@ class _Registry:
         return []
 
     def _one(self, type_url: str, body: bytes, level: int) -> list[Json] | None:
-        """Return the policy; None if it is not supported."""
+        """Return the policy; None if it is not supported.
+
+        Clauses: A52-INPUT-01, A52-LIST-02, A52-LIST-11, A52-LIST-17.
+        """
         known = _CONVERTERS.get(type_url)
         if known is None or not self._rules.supports_policy(type_url):
             return None
@@ -151,7 +160,10 @@ class _Registry:
             return converter(self, message, level)
 
     def ring_hash(self, message: Any, _level: int) -> list[Json]:
-        """`envoy.extensions...RingHash`."""
+        """`envoy.extensions...RingHash`.
+
+        Clauses: A52-RING-04, A52-RING-06.
+        """
         if not self._rules.extension_function_is_accepted(message.hash_function):
             self._findings.add(f"{message.hash_function} is not XX_HASH", "hash_function")
         return [_ring_hash(message, self._rules, self._findings)]
@@ -196,7 +208,10 @@ class _Registry:
             self._findings.add("is below zero")
 
     def wrr_locality(self, message: Any, level: int) -> list[Json]:
-        """`envoy.extensions...WrrLocality`: a policy for each locality, found in the same way."""
+        """`envoy.extensions...WrrLocality`: a policy for each locality, found in the same way.
+
+        Clauses: A52-LIST-12.
+        """
         with self._findings.at("endpoint_picking_policy"):
             if not message.HasField("endpoint_picking_policy"):
                 self._findings.add("is missing")

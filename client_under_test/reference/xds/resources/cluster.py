@@ -29,7 +29,10 @@ _PERCENTAGES: Final = (
 
 
 def read_cluster(message: Any, rules: XdsRules) -> Leaf | Aggregate:
-    """Read a Cluster message.
+    """Read a Cluster message; ignore fields that gRPC does not support.
+
+    Clauses: A27-CDS-07, A27-CDS-10, A29-CDS-10, A37-DNS-17, A37-VALID-26, A37-VALID-27,
+    A37-VALID-29, A46-NACK-06, A52-INPUT-07.
 
     Raises:
         BadResource: it is not one that a gRPC client can use.
@@ -68,14 +71,20 @@ def read_cluster(message: Any, rules: XdsRules) -> Leaf | Aggregate:
 
 
 def _ignores_policy(found: dict[str, Any], rules: XdsRules) -> bool:
-    """A75: the policy of an aggregate is ignored, even one that there is not."""
+    """A75: ignore the policy of an aggregate, even an unsupported one.
+
+    Clauses: A52-CHANGE-05, A75-LEAF-02.
+    """
     return "clusters" in found and not rules.policy_of_aggregate_counts
 
 
 def _policy(
     message: Any, rules: XdsRules, findings: Findings, *, is_ignored: bool
 ) -> PolicyConfig | None:
-    """A52: first converted, then parsed by the registry of gRPC's own policies."""
+    """A52: convert the policy, then let the registry of gRPC policies parse it.
+
+    Clauses: A48-LEAST-04, A48-LEAST-05, A52-LIST-13.
+    """
     told = Findings() if is_ignored else findings
     before = told.count
     configs = balancing(message, rules, told)
@@ -102,7 +111,10 @@ def _policy(
 
 
 def _discovery(message: Any, rules: XdsRules, findings: Findings) -> dict[str, Any]:
-    """Return the fields that depend on the type of cluster: `clusters`, or names of endpoints."""
+    """Return the fields that depend on the type of cluster: `clusters`, or names of endpoints.
+
+    Clauses: A27-CDS-04, A37-VALID-02, A37-VALID-05.
+    """
     written = message.WhichOneof("cluster_discovery_type")
     kind = rules.kind_of_cluster(written, message.type)
     if kind == AGGREGATE:
@@ -122,6 +134,10 @@ def _discovery(message: Any, rules: XdsRules, findings: Findings) -> dict[str, A
 
 
 def _dns_name(message: Any, rules: XdsRules, findings: Findings) -> str:
+    """Return the host and port of a LOGICAL_DNS cluster.
+
+    Clauses: A37-VALID-13, A37-VALID-15, A37-VALID-17, A37-VALID-25.
+    """
     with findings.at("load_assignment"):
         if not message.HasField("load_assignment"):
             findings.add("is missing")
@@ -141,6 +157,10 @@ def _dns_name(message: Any, rules: XdsRules, findings: Findings) -> str:
 
 
 def _host_and_port(message: Any, rules: XdsRules, findings: Findings) -> str:
+    """Return the host and port of the only endpoint.
+
+    Clauses: A37-VALID-18, A37-VALID-19, A37-VALID-20, A37-VALID-21, A37-VALID-22.
+    """
     for field, there in (
         ("endpoint", message.HasField("endpoint")),
         ("endpoint.address", message.endpoint.HasField("address")),
@@ -160,6 +180,10 @@ def _host_and_port(message: Any, rules: XdsRules, findings: Findings) -> str:
 
 
 def _children(message: Any, rules: XdsRules, findings: Findings) -> tuple[str, ...]:
+    """Return the underlying clusters of an aggregate, whatever the name of the extension.
+
+    Clauses: A37-VALID-07, A37-VALID-09, A37-VALID-12, A47-CDS-04.
+    """
     with findings.at("cluster_type.typed_config"):
         if not message.HasField("typed_config"):
             findings.add("is missing")
@@ -205,7 +229,10 @@ def _override_status(message: Any) -> tuple[int, ...] | None:
 
 
 def _check_outlier_detection(message: Any, rules: XdsRules, findings: Findings) -> None:
-    """A50: what it says must make sense, though this client ejects nothing."""
+    """A50: check the durations and percentages, though this client ejects nothing.
+
+    Clauses: A50-CDS-03, A50-CDS-04, A50-CDS-05, A50-CDS-06, A50-CDS-08, A50-CDS-09.
+    """
     for field in _DURATIONS:
         duration = getattr(message, field)
         if not rules.duration_is_accepted(field, duration.seconds, duration.nanos):

@@ -31,7 +31,10 @@ _OTHER_IDENTITIES: Final = ("tls_certificates", "tls_certificate_sds_secret_conf
 
 
 def check_transport_socket(message: Any, rules: XdsRules, findings: Findings) -> None:
-    """A29: what ignoring would make less secure must not be there, and a root must be."""
+    """A29: reject a TLS config that is less secure if the client ignores a part of it.
+
+    Clauses: A29-CDS-08, A29-CDS-09, A29-CDS-11.
+    """
     with findings.at("typed_config"):
         if message.typed_config.type_url != _TLS_URL:
             findings.add(f"{message.typed_config.type_url or 'nothing'} is not supported")
@@ -46,6 +49,10 @@ def check_transport_socket(message: Any, rules: XdsRules, findings: Findings) ->
 
 
 def _check_common(context: Any, rules: XdsRules, findings: Findings) -> None:
+    """Check the certificates, and how the client validates the server.
+
+    Clauses: A29-CDS-01, A29-CDS-02, A29-CDS-05, A29-CDS-06, A29-CDS-07.
+    """
     _check_not_written(context, _NO_CUSTOM, findings)
     if not _check_provider(context, _IDENTITY, rules, findings):
         _check_not_written(context, _OTHER_IDENTITIES, findings)
@@ -65,7 +72,10 @@ def _check_common(context: Any, rules: XdsRules, findings: Findings) -> None:
 
 
 def _check_provider(context: Any, field: str, rules: XdsRules, findings: Findings) -> bool:
-    """Look at the provider of a field; tell whether there is one."""
+    """Check the provider of a field; return whether there is one.
+
+    Clauses: A29-CDS-03, A29-CDS-04.
+    """
     if not context.HasField(field):
         return False
     name = getattr(context, field).instance_name

@@ -80,7 +80,12 @@ def replaced(mutant: Mutant) -> Iterator[tuple[str, str]]:
         below = TOLD[type(rules)]
         for name in changes:
             rule = getattr(rules, name)
-            yield name, below.get(name, "") + (inspect.getdoc(rule) or "" if callable(rule) else "")
+            told = below.get(name, "") + (inspect.getdoc(rule) or "" if callable(rule) else "")
+            yield name, told + "".join(map(_read_below_xds, re.findall(r"`(resources/.*?)`", told)))
+
+
+def _read_below_xds(path: str) -> str:
+    return (REFERENCE / "xds" / path).read_text("utf-8")
 
 
 def test_rules_name_the_clauses_of_their_mutants() -> None:

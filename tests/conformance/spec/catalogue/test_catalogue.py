@@ -85,9 +85,12 @@ def test_wordings_are_whole_sentences_of_known_editions() -> None:
 
 
 def test_titles_are_short_phrases_and_tell_clauses_apart() -> None:
-    titles = [row.title for row in load()]
-    assert all(len(title) <= 72 and not title.endswith(".") for title in titles)
-    assert len(set(titles)) == len(titles)
+    first: dict[str, str] = {}
+    for row in load():
+        assert len(row.title) <= 72, f"{row.id}: {row.title}"
+        assert not row.title.endswith("."), f"{row.id}: {row.title}"
+        other = first.setdefault(row.title, row.id)
+        assert other == row.id, f"{row.id} has the title of {other}: {row.title}"
 
 
 STRICT = {"A42", "A52"}
@@ -134,6 +137,14 @@ def test_no_wording_repeats_that_of_an_earlier_edition() -> None:
     for row in load():
         own = [row.wordings[edition] for edition in row.editions if edition != ENVOY]
         assert len(set(own)) == len(own), row.id
+
+
+def test_rows_of_an_area_are_in_the_order_of_their_numbers() -> None:
+    last: dict[tuple[str, str], str] = {}
+    for row_id, file in load().files.items():
+        before = last.get((file, row_id[:-2]), "")
+        assert before < row_id, f"{file}: move {row_id} before {before}"
+        last[file, row_id[:-2]] = row_id
 
 
 def test_order_of_the_texts_is_kept() -> None:
