@@ -21,7 +21,7 @@ TERMS: Final = {
     "endpoint, and the entries of the others stay in place",
     "arc": "the part of a ring whose hashes belong to one ring entry",
     "edition": "what a client can declare of a gRFC: the whole text, its first wording, a part, or "
-    "an addition",
+    "an addition. The latest edition that client.toml declares decides",
     "exact mapping": "which endpoint serves each of many hashes, compared with the ring that the "
     "suite computes from the client's key format",
     "held": "an endpoint behind a proxy that accepts connections, and sends nothing until the "
@@ -131,8 +131,15 @@ def _links(clause: Clause) -> tuple[str, ...]:
     editions = load().editions
     several = len(clause.editions) > 1
     found = ((edition, editions.link(edition)) for edition in clause.editions)
+    dated = {
+        edition: f" ({date})" for edition in clause.editions if (date := editions[edition].date)
+    }
     return tuple(
-        dict.fromkeys(f"{edition}: {link}" if several else link for edition, link in found if link)
+        dict.fromkeys(
+            f"edition {edition}{dated.get(edition, '')}: {link}" if several else link
+            for edition, link in found
+            if link
+        )
     )
 
 
