@@ -80,10 +80,15 @@ def failures(
         ignored: the baseline, if the run does not use it.
     """
     made = groups(run, catalogue)
+    described: set[str] = set()
     for group in made:
         is_shared = group.ended_early and len(group.scenarios) > 1
-        describe = _ended_alike if is_shared else _group
-        lines = describe(run, catalogue, group, repeat)
+        first = group.first.decision.clause
+        if is_shared:
+            lines = _ended_alike(run, catalogue, group, repeat)
+        else:
+            lines = _group(run, catalogue, group, repeat, is_again=first in described)
+            described.add(first)
         notes = [*_known_upstream(run, group, issues, ignored)]
         yield "\n".join(["", *map(block, (*lines, *notes))])
         if verbose and not is_shared:
@@ -169,10 +174,20 @@ def _ended_alike(run: Run, catalogue: Catalogue, group: Group, repeat: str) -> I
     yield f"  clauses   {listed(group.clauses, CLAUSES_SHOWN)}"
 
 
-def _group(run: Run, catalogue: Catalogue, group: Group, repeat: str) -> Iterator[str]:
-    """Describe a group by its most basic clause, and name the others in one line."""
+def _group(
+    run: Run, catalogue: Catalogue, group: Group, repeat: str, *, is_again: bool
+) -> Iterator[str]:
+    """Describe a group by its most basic clause, and name the others in one line.
+
+    Args:
+        run: the run.
+        catalogue: the clauses.
+        group: the group.
+        repeat: the beginning of the command that runs one scenario again.
+        is_again: whether an earlier group has described the clause: its rule is left out then.
+    """
     first, *others = group.clauses
-    yield from _of_clause(run, catalogue, group.of(first), repeat)
+    yield from _of_clause(run, catalogue, group.of(first), repeat, is_again=is_again)
     if others:
         clauses = "1 more clause fails" if len(others) == 1 else f"{len(others)} more clauses fail"
         if group.first.decision.verdict is Verdict.ERROR:
@@ -190,17 +205,25 @@ def _them(several: Collection[str]) -> str:
 
 
 def _of_clause(
-    run: Run, catalogue: Catalogue, places: Sequence[FailedDecision], repeat: str
+    run: Run,
+    catalogue: Catalogue,
+    places: Sequence[FailedDecision],
+    repeat: str,
+    *,
+    is_again: bool = False,
 ) -> Iterator[str]:
     """Describe a clause by its simplest scenario, and name its others."""
     scenario, first = places[0]
     clause, result = catalogue[first.clause], run.clauses[first.clause]
     is_edition = fits_another_edition(first, run) or first.reason is not Reason.EDITION
     yield _heading(clause, first.verdict, first.reason if is_edition else Reason.DEVIATES)
-    yield f"{_place(clause)} ({program_of(repeat)} explain {clause.id})"
-    yield from wording_lines(clause, result)
-    if clause.basis:
-        yield f"  basis     {clause.basis}"
+    if is_again:
+        yield "  rule      as above: here another check of it fails, or in another way"
+    else:
+        yield f"{_place(clause)} ({program_of(repeat)} explain {clause.id})"
+        yield from wording_lines(clause, result)
+        if clause.basis:
+            yield f"  basis     {clause.basis}"
     several = len(_editions_shown(clause, result)) > 1
     if several and result.edition and result.editions_consistent is not None:
         yield _judged(result.edition, result.editions_consistent)

@@ -310,6 +310,14 @@ KNOWN = Entry(
 BASELINE = Ignored((KNOWN,), "clients/some/expected.toml")
 
 
+def test_a_clause_that_fails_in_two_ways_has_its_rule_once() -> None:
+    made = run(record("a", fails(saw="three calls elsewhere")), record("b", fails(saw="no call")))
+    first, second = texts(made)
+    assert "\n  requires  " in first
+    assert "\n  requires  " not in second
+    assert "\n  rule      as above: " in second
+
+
 def test_a_failure_of_a_baseline_that_is_not_used_has_its_description() -> None:
     new, known = texts(run(record("a", fails(MUST)), record("b", died(OTHER))), ignored=BASELINE)
     lines = known.splitlines()
