@@ -126,7 +126,8 @@ def demanded_clauses(grfc: str, known: Catalogue) -> tuple[str, ...]:
     if not clauses:
         if any(clause.id == grfc.upper() for clause in known):
             raise Failure(f"{grfc} is a clause, not a gRFC; `run --clause` selects clauses")
-        there = dict.fromkeys(clause.document.lower() for clause in known)
+        documents = {clause.document.lower() for clause in known}
+        there = sorted(documents, key=lambda document: int(document[1:]))
         near = difflib.get_close_matches(grfc.lower(), there, n=1, cutoff=0.75)
         hint = f" (did you mean {near[0]}?)" if near else ""
         raise Failure(f"no clause belongs to {grfc}{hint}; choose from {', '.join(there)}")

@@ -68,7 +68,7 @@ def unbuildable(folder: Path, program: str) -> str:
         (["run", CRASHER, "--seed", "x"], "--seed"),
         (
             ["run", CRASHER, "--only", "a99"],
-            "no clause belongs to a99; choose from a27, a28, a32, a37",
+            "no clause belongs to a99; choose from a27, a28, a29, a32",
         ),
         (["run", CRASHER, "--only", "A42-RING-01"], "is a clause, not a gRFC; `run --clause`"),
         (["run", CRASHER, "--all"], "name clients, or use --all"),
