@@ -89,7 +89,12 @@ TURNS: tuple[Turn, ...] = (
         areas=("aggregate", "dns", "hash_policy"),
     ),
     Turn(
-        clients=("reference+2023", "reference+data-errors", "reference+session-affinity"),
+        clients=(
+            "reference+2023",
+            "reference+data-errors",
+            "reference+outlier-detection",
+            "reference+session-affinity",
+        ),
         areas=("cds", "circuit_breaking", "data_errors", "drops"),
         undeclared=("silent-reference",),
     ),

@@ -160,6 +160,10 @@ LONGER_REPORTS = 1.9
 """The interval that is asked for in the place of one second: a client that does not heed it, has
 its own, or reads whole seconds only, sends nearly twice as many."""
 
+LATE_SWEEP = 0.3
+"""How much longer than its time an ejection may seem (A50): lateness of the client's timers and of
+the suite, and the time between two calls."""
+
 SHORTEST_UPDATE = 0.1
 """The shortest weight_update_period (A58): the time between two updates of the weights."""
 

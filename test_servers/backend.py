@@ -42,9 +42,21 @@ class Host:
         self.names = (("hostname", address), ("server-id", endpoint))
         self.metrics: BackendMetrics | None = None
         """The load that the backend reports in a trailer. None: it reports no load."""
+        self.failure = grpc.StatusCode.INTERNAL
+        """The status of RPCs that must fail."""
+        self._failing, self._cycle, self._counted = 0, 1, 0
         self._response = testing_pb2.SimpleResponse(server_id=endpoint, hostname=address)
         self._plain_response = self._response.SerializeToString()
         self._health = health_aio.HealthServicer()
+
+    def set_failures(self, failing: int, cycle: int) -> None:
+        """Set how many RPCs of each `cycle` fail, beginning with the next one."""
+        self._failing, self._cycle, self._counted = failing, cycle, 0
+
+    def fails_next(self) -> bool:
+        """Return whether the next RPC must fail."""
+        turn, self._counted = self._counted % self._cycle, self._counted + 1
+        return turn < self._failing
 
     async def set_serving(self, *, serving: bool) -> None:
         """Set the status that the health service reports for the server and its test service."""
@@ -237,6 +249,8 @@ class Backend:
                 if wishes and await self._behave(wishes, row, context) and streams:
                     status = "OK"
                     return None
+                if path.startswith(f"/{SERVICE}/") and host.fails_next():
+                    await context.abort(host.failure, "the backend was set to fail")
                 response = await conduct(host, request, context)
             except grpc.aio.AbortError:
                 status = context.code().name

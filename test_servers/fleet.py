@@ -72,6 +72,16 @@ class BackendEndpoint:
         """Set the load that the backend reports at the end of each RPC from now on."""
         self._behind.metrics = metrics
 
+    def set_failures(
+        self, failing: int, of: int = 1, *, status: grpc.StatusCode = grpc.StatusCode.INTERNAL
+    ) -> None:
+        """Set how many RPCs of the test service end with this status.
+
+        The first `failing` RPCs of each `of` fail, beginning with the next one; 0: none fails.
+        """
+        self._behind.failure = status
+        self._behind.set_failures(failing, of)
+
     def go_away(self) -> None:
         """Send GOAWAY on all live connections, as a server does in a graceful shutdown.
 

@@ -13,6 +13,7 @@ import msgspec
 
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.formatting import listed, or_unset
+from conformance.xds_config.outlier_detection import OutlierDetection
 from conformance.xds_config.policies import Policy, RingHash, policy_resource
 from conformance.xds_config.routes import CLUSTER
 from fake_control_plane import Locality as LocalityName
@@ -108,6 +109,8 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     thresholds: tuple[Threshold, ...] = ()
     override_host_status: tuple[str, ...] | None = None
     """The health statuses of endpoints that cookies may lead to (A55); None leaves it unset."""
+    outlier_detection: OutlierDetection | None = None
+    """Which endpoints are ejected (A50); None leaves it unset."""
 
     def words(self, routed: str = "") -> str:
         """Return a description of the cluster and the routes to it for a failure message."""
@@ -115,7 +118,9 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
         wants = f"metrics {listed(self.metrics)}" if self.metrics else ""
         statuses = self.override_host_status
         hosts = "" if statuses is None else f"override_host_status {listed(statuses)}"
-        parts = (balanced, routed, str(self.discovery), *map(str, self.thresholds), wants, hosts)
+        outliers = "" if self.outlier_detection is None else str(self.outlier_detection)
+        limits = map(str, self.thresholds)
+        parts = (balanced, routed, str(self.discovery), *limits, wants, hosts, outliers)
         return "; ".join(part for part in parts if part)
 
     @property
@@ -172,6 +177,8 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
         message.lrs_report_endpoint_metrics.extend(self.metrics)
         if self.override_host_status is not None:
             set_override_host_status(message, self.override_host_status)
+        if self.outlier_detection is not None:
+            message.outlier_detection.CopyFrom(self.outlier_detection.resource())
         for threshold in self.thresholds:
             added = message.circuit_breakers.thresholds.add(priority=threshold.priority)
             others = dict.fromkeys(_OTHER_LIMITS, threshold.others)

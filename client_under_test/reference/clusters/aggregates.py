@@ -18,6 +18,7 @@ from client_under_test.reference.policies.configs import (
     ClusterResolverConfig,
     FailingConfig,
     Mechanism,
+    OutlierDetectionConfig,
     OverrideHostConfig,
     PickFirstConfig,
     PriorityChild,
@@ -236,7 +237,7 @@ def policy_tree_a75(
             path = (name,) if aggregate is None else (leaf.name, name)
             endpoints += endpoints_of(localities, path, rules)
         below = PriorityConfig(children=priorities, priorities=tuple(priorities))
-        config = rules.cluster_impl(aggregate, leaf, found, below)
+        config = rules.above_cluster(leaf, rules.cluster_impl(aggregate, leaf, found, below))
         if aggregate is None:
             return Update(config=config, endpoints=tuple(endpoints), note=found.note)
         children[leaf.name] = PriorityChild(config, ignore_reresolution=ignores)
@@ -314,6 +315,19 @@ def cluster_impl_a55(
     return cluster_impl(aggregate, leaf, found, below)
 
 
+def above_cluster(_leaf: Leaf, config: PolicyConfig) -> PolicyConfig:
+    """Without A50, there is no policy above xds_cluster_impl."""
+    return config
+
+
+def outlier_detection_above(leaf: Leaf, config: PolicyConfig) -> PolicyConfig:
+    """A75: outlier_detection is above xds_cluster_impl and the priorities of a cluster.
+
+    Clauses: A50-XDS-01.
+    """
+    return OutlierDetectionConfig(settings=leaf.outlier_detection, child=config)
+
+
 def endpoints_of(
     localities: Sequence[LocalityEndpoints], path: HierarchicalPath, rules: ClusterRules
 ) -> list[Endpoint]:
@@ -367,6 +381,8 @@ class ClusterRules(DiscoveryRules):
     cluster_impl: Callable[
         [Aggregate | None, Leaf, LeafEndpoints, PolicyConfig], ClusterImplConfig
     ] = cluster_impl
+    above_cluster: Callable[[Leaf, PolicyConfig], PolicyConfig] = above_cluster
+    """Takes the policy of a leaf cluster."""
     keeps_priority_name: Callable[[frozenset[Locality], frozenset[Locality]], bool] = (
         keeps_priority_name
     )

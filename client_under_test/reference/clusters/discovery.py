@@ -10,6 +10,7 @@ import msgspec
 
 from client_under_test.reference.policies.interface import PolicyConfig
 from client_under_test.reference.policies.rules.admission import MAX_REQUESTS
+from client_under_test.reference.policies.rules.outlier_detection import OutlierSettings
 from client_under_test.reference.values import Status
 
 DEPTH_LIMIT: Final = 16  # A37, CDS LB Policy Support for Aggregate and Logical DNS Clusters
@@ -34,6 +35,9 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True):
     max_requests: int = MAX_REQUESTS
     override_host_status: frozenset[int] = frozenset()
     """A55: the health statuses of endpoints that cookies may lead to."""
+
+    outlier_detection: OutlierSettings = OutlierSettings()
+    """A50: which endpoints are ejected."""
 
     @property
     def resource_name(self) -> str:

@@ -69,6 +69,11 @@ def with_a48(rules: Rules) -> Rules:
     return replace(rules, supports_policy=policy_list_rules.supports_policy_a48)
 
 
+def with_a50(rules: Rules) -> Rules:
+    """Eject endpoints whose calls fail more than others'."""
+    return replace(rules, above_cluster=aggregates.outlier_detection_above)
+
+
 def with_a55(rules: Rules) -> Rules:
     """Send requests with a cookie of a session to its host; set such a cookie in responses."""
     return replace(
@@ -244,6 +249,7 @@ AMENDMENTS: Final[Mapping[str, Callable[[Rules], Rules]]] = MappingProxyType(
 OTHERS: Final[Mapping[str, Callable[[Rules], Rules]]] = MappingProxyType(
     {
         "A48": with_a48,
+        "A50": with_a50,
         "A55": with_a55,
         "A56-2022": with_a56_2022,
         "A58": with_a58,
@@ -263,6 +269,7 @@ _WHOLE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "2023": ("A53", "A56-2022", "A61-2023", "A62", "A64", "A74", "A75"),
         "data-errors": (*AMENDMENTS, "A88-XDS"),
         "least-request": (*AMENDMENTS, "A48"),
+        "outlier-detection": (*AMENDMENTS, "A50"),
         "session-affinity": (*AMENDMENTS, "A55", "A60", "A61-SESSION", "A75-SESSION"),
         "weighted-round-robin": (*AMENDMENTS, "A58"),
     }

@@ -9,6 +9,7 @@ import msgspec
 
 from client_under_test.reference.policies.interface import PolicyConfig
 from client_under_test.reference.policies.rules.admission import MAX_REQUESTS, DropCategory
+from client_under_test.reference.policies.rules.outlier_detection import OutlierSettings
 from client_under_test.reference.values import Status
 
 DEFAULT_MINIMUM: Final = 1024  # A42-CONF-06
@@ -104,6 +105,13 @@ class OverrideHostConfig(PolicyConfig, frozen=True, kw_only=True):
     """xds_override_host_experimental (A55). `statuses`: override_host_status, as numbers."""
 
     statuses: frozenset[int]
+    child: PolicyConfig
+
+
+class OutlierDetectionConfig(PolicyConfig, frozen=True, kw_only=True):
+    """outlier_detection_experimental (A50). Its defaults eject nothing."""
+
+    settings: OutlierSettings = OutlierSettings()
     child: PolicyConfig
 
 

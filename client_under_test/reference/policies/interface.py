@@ -123,7 +123,22 @@ class ConnectWanted(msgspec.Struct, frozen=True):
         return self.target.place
 
 
-Event = SubchannelChanged | TimerFired | ConnectWanted
+class HealthChanged(msgspec.Struct, frozen=True):
+    """A policy above has ejected a subchannel, or ended its ejection (A61).
+
+    The subchannel keeps its connection. The shell sends no such event.
+    """
+
+    subchannel: Subchannel
+    is_healthy: bool
+
+    @property
+    def place(self) -> HierarchicalPath:
+        """The policy that made the subchannel."""
+        return self.subchannel.place
+
+
+Event = SubchannelChanged | TimerFired | ConnectWanted | HealthChanged
 
 
 # Actions.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -15,6 +16,7 @@ import msgspec
 from client_under_test.reference.policies.interface import Account, Drop, Subchannel
 from client_under_test.reference.policies.rules.admission import Counts, LoadKey
 from client_under_test.reference.policies.rules.backend_metrics import Metric, MetricSums
+from client_under_test.reference.policies.rules.outlier_detection import Bucket
 from client_under_test.reference.policies.rules.policy_rules import PolicyRules
 from client_under_test.reference.values import BackendMetrics, Locality, Status
 
@@ -51,6 +53,13 @@ class BackendLoad(msgspec.Struct, frozen=True, kw_only=True):
     last: float
 
 
+@dataclass(slots=True, eq=False)
+class CallCounter:
+    """The calls of an endpoint that have ended in an interval (A50)."""
+
+    bucket: Bucket = field(default_factory=Bucket)
+
+
 class Ledger:
     """Told of every call that has an `Account`, and of every drop.
 
@@ -63,6 +72,7 @@ class Ledger:
         self._rules = rules
         self.now = clock
         self._backends: WeakKeyDictionary[Subchannel, BackendLoad] = WeakKeyDictionary()
+        self._counters: WeakKeyDictionary[Subchannel, CallCounter] = WeakKeyDictionary()
         self._in_flight: Counter[tuple[object, ...]] = Counter()
         self._running: Counter[Subchannel | None] = Counter()
         self._loads: dict[LoadKey, Counts] = {}
@@ -84,6 +94,13 @@ class Ledger:
     def forget_load(self, subchannel: Subchannel) -> None:
         """Forget what the backend of a subchannel reported: it is too old."""
         self._backends.pop(subchannel, None)
+
+    def count_calls(self, subchannel: Subchannel, counter: CallCounter | None) -> None:
+        """Count the calls on a subchannel that end from now on here, or nowhere (A50)."""
+        if counter is None:
+            self._counters.pop(subchannel, None)
+        else:
+            self._counters[subchannel] = counter
 
     def waits(self, account: Account) -> None:
         """Note that a request was picked, and must be picked again."""
@@ -107,6 +124,9 @@ class Ledger:
         self._in_flight[self._rules.in_flight_key(account)] -= self._rules.ends_flight(status)
         ok = status.code == "OK"
         self._count(account, lambda counts: self._rules.count_ended(counts, ok))
+        if account.subchannel is not None and account.subchannel in self._counters:
+            counter = self._counters[account.subchannel]
+            counter.bucket = self._rules.call_counted(counter.bucket, status.code)
         if metrics is not None and self._rules.metrics_count(ok):
             choose = self._rules.metrics_by_list or self._rules.reported_metrics
             told = choose(metrics, self._rules.metrics_listed(account))

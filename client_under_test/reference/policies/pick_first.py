@@ -23,6 +23,7 @@ from client_under_test.reference.policies.interface import (
     DropSubchannel,
     Event,
     FailPicker,
+    HealthChanged,
     PickArgs,
     Picker,
     PickResult,
@@ -56,7 +57,7 @@ class _Try:
     """An address: its subchannel, and whether an attempt at it has failed in this pass.
 
     `is_known_failed` and `failed_early`: whether it had failed before the pass, and in the pass
-    before its turn.
+    before its turn. `is_healthy`: whether no policy above has ejected it.
     """
 
     subchannel: Subchannel
@@ -65,6 +66,7 @@ class _Try:
     failed: bool = False
     is_known_failed: bool = False
     failed_early: bool = False
+    is_healthy: bool = True
 
 
 class PickFirst:
@@ -72,12 +74,19 @@ class PickFirst:
 
     A pass tries the addresses in order; when each has failed, the policy has. What comes then goes
     by `sticks`: it tries again whenever a backoff is over and stays in TRANSIENT_FAILURE until it
-    is READY (A62), or it becomes IDLE when a backoff is over.
+    is READY (A62), or it becomes IDLE when a backoff is over. `is_leaf`: whether it is the leaf
+    of an endpoint, below another policy; then its selected address must be healthy (A61).
     """
 
     def __init__(
-        self, tools: Tools, place: HierarchicalPath, *, sticks: bool | None = None
+        self,
+        tools: Tools,
+        place: HierarchicalPath,
+        *,
+        sticks: bool | None = None,
+        is_leaf: bool = False,
     ) -> None:
+        self._heeds_health = tools.rules.health_counts(is_petiole=is_leaf)
         self._tools = tools
         self._place = place
         self._sticks = tools.rules.pick_first_sticks if sticks is None else sticks
@@ -120,11 +129,21 @@ class PickFirst:
                 return self.exit_idle()
             case TimerFired():
                 return self._next_beside(event.timer)
-            case SubchannelChanged():
+            case SubchannelChanged() | HealthChanged():
                 tried = self._tries.get(event.subchannel.address)
                 if tried is None or tried.subchannel is not event.subchannel:
                     return []
-                return self._changed(tried, event)
+                if isinstance(event, SubchannelChanged):
+                    return self._changed(tried, event)
+                return self._health_changed(tried, is_healthy=event.is_healthy)
+
+    def _health_changed(self, tried: _Try, *, is_healthy: bool) -> Actions:
+        tried.is_healthy = is_healthy
+        if tried is not self._selected:
+            return []
+        if self._tools.rules.reconnects_ejected and not is_healthy:
+            return [*self._drop(()), *self._start_pass()]
+        return self._report_ready(tried)
 
     def exit_idle(self) -> Actions:
         """Start a pass, if IDLE."""
@@ -276,6 +295,10 @@ class PickFirst:
         return [] if timer is None else [CancelTimer(timer)]
 
     def _report_ready(self, tried: _Try) -> Actions:
+        """Report READY, unless the address is ejected and that counts here."""
+        if self._heeds_health and not tried.is_healthy:
+            failure = Status.unavailable(f"{tried.subchannel.address} is ejected as an outlier")
+            return self._report(State.TRANSIENT_FAILURE, FailPicker(failure))
         return self._report(State.READY, OnePicker(tried.subchannel, tried.locality))
 
     def _report_failure(self) -> Actions:

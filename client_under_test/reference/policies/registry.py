@@ -20,6 +20,7 @@ from client_under_test.reference.policies.configs import (
     ClusterResolverConfig,
     FailingConfig,
     LeastRequestConfig,
+    OutlierDetectionConfig,
     OverrideHostConfig,
     PickFirstConfig,
     PriorityConfig,
@@ -34,6 +35,7 @@ from client_under_test.reference.policies.family import PolicyMaker, Tools
 from client_under_test.reference.policies.interface import PolicyConfig
 from client_under_test.reference.policies.least_request import LeastRequest
 from client_under_test.reference.policies.ledger import Ledger
+from client_under_test.reference.policies.outlier_detection import OutlierDetection
 from client_under_test.reference.policies.override_host import OverrideHost
 from client_under_test.reference.policies.pick_first import PickFirst
 from client_under_test.reference.policies.priority import Priority
@@ -74,6 +76,7 @@ _MAKERS: Final[Mapping[type[PolicyConfig], PolicyMaker]] = {
     ClusterResolverConfig: ClusterResolver,
     FailingConfig: Failing,
     LeastRequestConfig: LeastRequest,
+    OutlierDetectionConfig: OutlierDetection,
     OverrideHostConfig: OverrideHost,
     PickFirstConfig: PickFirst,
     PriorityConfig: Priority,

@@ -171,7 +171,7 @@ class RingHash:
         member = self._members[key]
         if member.policy is None:
             sticks = self._tools.rules.ring_endpoints_retry
-            member.policy = PickFirst(self._tools, (*self._place, key), sticks=sticks)
+            member.policy = PickFirst(self._tools, (*self._place, key), sticks=sticks, is_leaf=True)
             return self._tell(key)
         return self._read(key, member.policy.exit_idle())
 

@@ -71,7 +71,9 @@ class RoundRobin:
         for key, endpoint in listed.items():
             member = self._members.get(key)
             if member is None:
-                member = _Member(PickFirst(self._tools, (*self._place, key)), endpoint)
+                member = _Member(
+                    PickFirst(self._tools, (*self._place, key), is_leaf=True), endpoint
+                )
                 self._members[key] = member
             elif member.endpoint == endpoint:
                 continue

@@ -11,6 +11,11 @@ from envoy.config.core.v3 import base_pb2
 from envoy.extensions.clusters.aggregate.v3 import cluster_pb2 as aggregate_pb2
 
 from client_under_test.reference.policies.rules.admission import MAX_REQUESTS
+from client_under_test.reference.policies.rules.outlier_detection import (
+    FailurePercentage,
+    OutlierSettings,
+    SuccessRate,
+)
 
 EDS: Final = "EDS"
 LOGICAL_DNS: Final = "LOGICAL_DNS"
@@ -137,6 +142,46 @@ def percentage_is_accepted(_field: str, percent: int) -> bool:
     return percent <= _PERCENT
 
 
+def outlier_settings(message: Any | None) -> OutlierSettings:
+    """A50: return the config of outlier_detection for a Cluster; None: the field is unset.
+
+    Clauses: A50-XDS-01, A50-XDS-02, A50-XDS-03, A50-XDS-04, A50-XDS-05.
+    """
+    if message is None:
+        return OutlierSettings()
+    success = _written(
+        message,
+        stdev_factor="success_rate_stdev_factor",
+        enforcement_percentage="enforcing_success_rate",
+        minimum_hosts="success_rate_minimum_hosts",
+        request_volume="success_rate_request_volume",
+    )
+    failure = _written(
+        message,
+        threshold="failure_percentage_threshold",
+        enforcement_percentage="enforcing_failure_percentage",
+        minimum_hosts="failure_percentage_minimum_hosts",
+        request_volume="failure_percentage_request_volume",
+    )
+    times = {
+        name: getattr(message, name).seconds + getattr(message, name).nanos / _NANOS
+        for name in ("interval", "base_ejection_time", "max_ejection_time")
+        if message.HasField(name)
+    }
+    has_success = success.get("enforcement_percentage") != 0
+    has_failure = bool(failure.get("enforcement_percentage"))
+    return OutlierSettings(
+        success_rate=SuccessRate(**success) if has_success else None,
+        failure_percentage=FailurePercentage(**failure) if has_failure else None,
+        **times,
+        **_written(message, max_ejection_percent="max_ejection_percent"),
+    )
+
+
+def _written(message: Any, **fields: str) -> dict[str, int]:
+    return {name: getattr(message, f).value for name, f in fields.items() if message.HasField(f)}
+
+
 def provider_is_accepted(instance: str, configured: Collection[str]) -> bool:
     """A29: certificates come from a provider that the bootstrap configuration has.
 
@@ -172,6 +217,8 @@ class ClusterReadingRules:
     max_requests: Callable[[Sequence[Any]], int] = max_requests
     duration_is_accepted: Callable[[str, int, int], bool] = duration_is_accepted
     percentage_is_accepted: Callable[[str, int], bool] = percentage_is_accepted
+    outlier_settings: Callable[[Any | None], OutlierSettings] = outlier_settings
+    """Takes the outlier_detection of a Cluster, None if it is unset."""
     provider_is_accepted: Callable[[str, Collection[str]], bool] = provider_is_accepted
     policy_of_aggregate_counts: bool = True
     """Set if the policy of an aggregate must be supported (A52-CHANGE-05). A75 ignores the policy;

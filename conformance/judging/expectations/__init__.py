@@ -56,6 +56,11 @@ from conformance.judging.expectations.load_streams import (
     RequestsReported,
 )
 from conformance.judging.expectations.name_lookups import NeverResolves, Resolves
+from conformance.judging.expectations.outlier_detection import (
+    EjectionLasts,
+    EjectsByChance,
+    EjectsOutliers,
+)
 from conformance.judging.expectations.picks import Connects, ErrorNamesFirst, ErrorNamesOnly, Picks
 from conformance.judging.expectations.policy_updates import ConfigReceived
 from conformance.judging.expectations.ring_mapping import MatchesRing
@@ -162,6 +167,9 @@ Expectation = (
     | ServedInOrder
     | SetsCookies
     | SetsNoCookie
+    | EjectionLasts
+    | EjectsByChance
+    | EjectsOutliers
 )
 
 
@@ -195,6 +203,9 @@ __all__ = [
     "DropsReported",
     "Duration",
     "EachServesSome",
+    "EjectionLasts",
+    "EjectsByChance",
+    "EjectsOutliers",
     "EndpointsTried",
     "EndsInState",
     "EndsWith",

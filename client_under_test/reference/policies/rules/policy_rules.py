@@ -9,6 +9,9 @@ from client_under_test.reference.policies.rules.backend_metrics import BackendMe
 from client_under_test.reference.policies.rules.failover import PriorityRules
 from client_under_test.reference.policies.rules.least_request import LeastRequestRules
 from client_under_test.reference.policies.rules.localities import LocalityRules
+from client_under_test.reference.policies.rules.outlier_detection import (
+    OutlierDetectionRules,
+)
 from client_under_test.reference.policies.rules.override_host import OverrideHostRules
 from client_under_test.reference.policies.rules.ring_picks import PickRules
 from client_under_test.reference.policies.rules.ring_states import RingStateRules
@@ -27,6 +30,7 @@ class PolicyRules(
     RingStateRules,
     RoundRobinRules,
     LeastRequestRules,
+    OutlierDetectionRules,
     OverrideHostRules,
     WeightedRoundRobinRules,
     PriorityRules,

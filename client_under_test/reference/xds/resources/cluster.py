@@ -59,6 +59,10 @@ def read_cluster(message: Any, rules: XdsRules) -> Leaf | Aggregate:
     read = Aggregate if "clusters" in found else Leaf
     if read is Leaf:
         found["metrics"] = tuple(message.lrs_report_endpoint_metrics)
+        has_outliers = message.HasField("outlier_detection")
+        found["outlier_detection"] = rules.outlier_settings(
+            message.outlier_detection if has_outliers else None
+        )
         if rules.has_session_affinity:
             found["override_host_status"] = rules.override_host_status(_override_status(message))
     return read(
@@ -229,7 +233,7 @@ def _override_status(message: Any) -> tuple[int, ...] | None:
 
 
 def _check_outlier_detection(message: Any, rules: XdsRules, findings: Findings) -> None:
-    """A50: check the durations and percentages, though this client ejects nothing.
+    """A50: check the durations and percentages.
 
     Clauses: A50-CDS-03, A50-CDS-04, A50-CDS-05, A50-CDS-06, A50-CDS-08, A50-CDS-09.
     """

@@ -1,0 +1,365 @@
+"""Clusters with outlier_detection whose backends fail by script, and bursts between two sweeps."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, Final, Self
+
+from msgspec.structs import replace
+
+from conformance import timing
+from conformance.judging.aborts import PreconditionTimeout
+from conformance.judging.expectations import (
+    EachServesSome,
+    EjectionLasts,
+    EjectsOutliers,
+    Expectation,
+    fits,
+)
+from conformance.judging.observations import Calls, Elapsed
+from conformance.spec.oracles.outlier_detection import FailurePercentage, Results, SuccessRate
+from conformance.world import World, waits
+from conformance.world.rounds import stuck
+from conformance.xds_config.config import XdsConfig, one_cluster
+from conformance.xds_config.endpoints import Endpoint, Locality
+from conformance.xds_config.outlier_detection import OutlierDetection
+from conformance.xds_config.policies import Policy, RoundRobin
+from conformance.xds_config.trees import with_clusters
+from test_servers import BackendEndpoint, Close, Rpc
+
+LOW: Final = 5
+"""A threshold, in percent, that counts of several bursts exceed even with all the calls that were
+made before the failures."""
+
+INTERVAL: Final = 0.3
+"""Seconds between two sweeps. A burst takes a tenth of it."""
+
+LONG_INTERVAL: Final = 1.0
+"""Seconds between two sweeps for bursts of several hundred calls."""
+
+PHASE: Final = 0.3
+"""The part of an interval that has passed when a burst begins. It allows for the lateness of the
+client's timers, which adds up from sweep to sweep."""
+
+LONG: Final = 300.0
+"""A base_ejection_time, in seconds, that does not end within a scenario."""
+
+ALL_ATTEMPTS: Final = 1000
+"""More attempts to connect than there are while nothing is done."""
+
+GAP: Final = 0.2
+"""Seconds without a call after which an endpoint that gets one each 40 ms is ejected."""
+
+PACE: Final = 0.01
+"""Seconds from one call of steady traffic to the next."""
+
+FEW: Final = 10
+"""Calls of steady traffic that are requested together."""
+
+IN_TURN, BY_HASH = 4, 40
+"""Calls for each endpoint that reach all of them. On a ring, one of five gets none of 200 calls
+with a chance below 1e-12."""
+
+HOSTS: Final = 5
+"""Endpoints of most scenarios."""
+
+VOLUME: Final = 6
+"""The request_volume of most scenarios."""
+
+Algorithm = Callable[..., OutlierDetection]
+
+
+def by_failures(
+    *,
+    threshold: int = 50,
+    enforcement_percentage: int = 100,
+    minimum_hosts: int = HOSTS,
+    request_volume: int = VOLUME,
+    **others: Any,
+) -> OutlierDetection:
+    """Return an outlier_detection with the failure percentage algorithm alone."""
+    algorithm = FailurePercentage(
+        threshold=threshold,
+        enforcement_percentage=enforcement_percentage,
+        minimum_hosts=minimum_hosts,
+        request_volume=request_volume,
+    )
+    return replace(BASE, failure_percentage=algorithm, **others)
+
+
+def by_success_rate(
+    *,
+    stdev_factor: int = 500,
+    enforcement_percentage: int = 100,
+    minimum_hosts: int = HOSTS,
+    request_volume: int = VOLUME,
+    **others: Any,
+) -> OutlierDetection:
+    """Return an outlier_detection with the success rate algorithm alone.
+
+    With a factor of 500, one of five endpoints that fails all calls is an outlier: it is two
+    deviations below the mean.
+    """
+    algorithm = SuccessRate(
+        stdev_factor=stdev_factor,
+        enforcement_percentage=enforcement_percentage,
+        minimum_hosts=minimum_hosts,
+        request_volume=request_volume,
+    )
+    return replace(BASE, success_rate=algorithm, **others)
+
+
+BASE: Final = OutlierDetection(interval=INTERVAL, base_ejection_time=LONG)
+
+DETECTION: Final = by_failures()
+
+
+class OutlierCluster:
+    """A cluster in use whose endpoints are all connected, but those that close connections.
+
+    Args:
+        world: the scenario's world.
+        members: the endpoints.
+        served: the config of the cluster and its route, with its outlier_detection.
+        closed: the number of endpoints that close each connection, the last ones.
+    """
+
+    def __init__(
+        self, world: World, members: Sequence[BackendEndpoint], served: XdsConfig, closed: int = 0
+    ) -> None:
+        self._world = world
+        self.members = members
+        self.served = served
+        self.addresses = tuple(member.address for member in members)
+        self.ready = self.addresses[: len(members) - closed]
+        self.spares: tuple[str, ...] = ()
+        self._started = world.now
+
+    @property
+    def _interval(self) -> float:
+        """The seconds between two sweeps, if there are any."""
+        detection = self.served.get_cluster().outlier_detection
+        return INTERVAL if detection is None else min(detection.interval, LONG_INTERVAL)
+
+    @classmethod
+    async def begin(
+        cls,
+        world: World,
+        detection: OutlierDetection | None = DETECTION,
+        *,
+        count: int = HOSTS,
+        closed: int = 0,
+        spare: int = 0,
+        failing: int = 1,
+        policy: Policy = RoundRobin(),  # noqa: B008 - frozen
+    ) -> Self:
+        """Serve equal endpoints, and wait until they are connected; then some fail all calls.
+
+        Args:
+            world: the scenario's world.
+            detection: the outlier_detection; None: none.
+            count: the number of endpoints.
+            closed: the number of endpoints that close each connection, in addition.
+            spare: the number of endpoints of a second priority, in addition.
+            failing: the number of endpoints that fail all calls, the first ones.
+            policy: the LB policy.
+
+        Raises:
+            ResourceRejected, PreconditionTimeout: the cluster does not serve.
+        """
+        members = await world.endpoints(count)
+        members += await world.endpoints(closed, mode=Close())
+        spares = await world.addresses(spare)
+        places = [Locality(tuple(Endpoint(member.address) for member in members))]
+        if spares:
+            places.append(Locality(tuple(map(Endpoint, spares)), name="spare", priority=1))
+        cluster = cls(world, members, one_cluster(places, policy=policy), closed)
+        cluster.spares = spares
+        await cluster.detect(detection)
+        await cluster.require_all()
+        cluster._started = world.attempts.seen().attempts[0].at
+        cluster.fail(*members[:failing])
+        return cluster
+
+    def fail(self, *failing: BackendEndpoint) -> None:
+        """Let these endpoints fail all calls, and the others none."""
+        for member in self.members:
+            member.set_failures(int(member in failing))
+
+    async def require_all(self) -> None:
+        """Wait until calls reach every endpoint that does not close connections."""
+        is_in_turn = isinstance(self.served.get_cluster().policy, RoundRobin)
+        each = IN_TURN if is_in_turn else BY_HASH
+        calls = partial(self._world.call, self._world.sessions(each * len(self.ready)))
+        why = "all endpoints serve"
+        await self._world.rounds.require(EachServesSome(self.ready), calls, why=why)
+
+    async def detect(self, detection: OutlierDetection | None) -> None:
+        """Serve the Cluster with this outlier_detection, or with none."""
+        cluster = replace(self.served.get_cluster(), outlier_detection=detection)
+        self.served = with_clusters(self.served, cluster)
+        await self._world.serve(self.served)
+
+    async def pass_sweeps(self, count: int = 1, phase: float = PHASE) -> None:
+        """Wait until the client has made `count` sweeps, and this part of an interval has passed.
+
+        The client's first interval starts as it gets its first list of endpoints, and so just
+        before its first attempt to connect.
+        """
+        since, interval = self._world.now - self._started, self._interval
+        until = (since // interval + count + phase) * interval
+        await self._world.attempts.quiet_from_now(
+            why=f"{count} sweeps", seconds=until - since, count=ALL_ATTEMPTS
+        )
+
+    async def burst(self, each: int = VOLUME, *, phase: float = PHASE) -> dict[str, Results]:
+        """Make `each` calls to each endpoint between two pauses; return their results.
+
+        It begins two sweeps after the calls before it: no sweep that is late by less than an
+        interval counts them together.
+        """
+        await self.pass_sweeps(2, phase)
+        calls = await self._world.call(self._world.sessions(each * len(self.ready)))
+        await self.pass_sweeps()
+        return self.results(calls)
+
+    async def look(self) -> Calls:
+        """Make two calls for each endpoint, fewer than any request_volume."""
+        return await self._world.call(self._world.sessions(2 * len(self.ready)))
+
+    def results(self, calls: Calls) -> dict[str, Results]:
+        """Count the calls at each endpoint by success and failure."""
+        counts = Counter((call.endpoint, call.status == "OK") for call in calls)
+        return {
+            address: Results(counts[address, True], counts[address, False])
+            for address in self.addresses
+        }
+
+    async def after_sweeps(self, each: int = VOLUME) -> tuple[Calls, EjectsOutliers]:
+        """Make a burst of calls; return calls after the next sweep, and what they must fit."""
+        expected = self.expectation(await self.burst(each))
+        return await self.look(), expected
+
+    async def ejected(self, each: int = VOLUME) -> tuple[Calls, EjectsOutliers]:
+        """As `after_sweeps`, and repeat the burst, because a sweep may have fallen within it."""
+        expected = self.expectation(await self.burst(each))
+        return await self.until(expected, each=each), expected
+
+    async def until(self, *ways: Expectation, each: int = VOLUME) -> Calls:
+        """Return calls once they fit any expectation, with a burst before each other look."""
+
+        async def look() -> Calls:
+            calls = await self.look()
+            if not any(fits(expected, calls) for expected in ways):
+                await self.pass_sweeps()
+                await self.burst(each, phase=self._world.rng.random())
+                calls = await self.look()
+            return calls
+
+        return await self._world.rounds.eventually_any(ways, look)
+
+    async def require_ejected(self, each: int = VOLUME) -> None:
+        """Make bursts until the client has ejected the outliers.
+
+        Raises:
+            PreconditionTimeout: it did not eject them.
+        """
+        calls, expected = await self.ejected(each)
+        if calls.overdue:
+            raise stuck(expected, calls, timing.APPLY, "they are outliers")
+
+    async def place(self, *endpoints: Endpoint) -> None:
+        """Serve this list of endpoints."""
+        cluster = self.served.get_cluster().with_localities(Locality(endpoints))
+        self.served = with_clusters(self.served, cluster)
+        await self._world.serve(self.served)
+
+    async def ejection(self, member: BackendEndpoint) -> Elapsed:
+        """Wait until an endpoint that gets calls all the time gets none, and then some once more.
+
+        Returns:
+            The time between the calls before and after.
+
+        Raises:
+            PreconditionTimeout: it was not ejected, or not used once more.
+        """
+        ledger, previous = self._world.fleet.ledger, 0.0
+        found: list[tuple[float, float]] = []
+
+        def is_back(row: Rpc) -> bool:
+            nonlocal previous
+            if row.endpoint != member.id:
+                return False
+            before, previous = previous, row.at
+            if before and row.at - before > GAP:
+                found.append((before, row.at))
+            return bool(found)
+
+        waiting = ledger.wait(is_back, since=len(ledger), deadline=timing.EVENT)
+        await self._world.control.unless_refused(waits.watched(waiting))
+        if not found:
+            raise PreconditionTimeout(
+                f"expected calls at {member.address} to end and to begin once more within "
+                f"{timing.EVENT:g} s, though it is an outlier"
+            )
+        at = self._world.clock.at
+        return self._world.clock.elapsed(
+            "the last call before the ejection",
+            at(found[0][0]),
+            "the first after it",
+            at(found[0][1]),
+        )
+
+    def expectation(self, results: dict[str, Results]) -> EjectsOutliers:
+        """Return what calls must fit after a sweep with these results."""
+        detection = self.served.get_cluster().outlier_detection
+        assert detection is not None, "nothing is ejected without an outlier_detection"
+        return EjectsOutliers(detection.detection, results, self.ready)
+
+
+@asynccontextmanager
+async def steady_calls(world: World) -> AsyncIterator[None]:
+    """Make a call every 10 ms until the block ends."""
+    is_over = False
+
+    async def repeat() -> None:
+        while not is_over:
+            started = await world.start(world.sessions(FEW), pace=PACE)
+            await started.over()
+
+    calls = asyncio.create_task(repeat())
+    try:
+        yield
+    finally:
+        is_over = True
+        await calls
+
+
+def lasts(detection: OutlierDetection, times: int) -> EjectionLasts:
+    """Expect the duration of an ejection, if it is number `times` in succession."""
+    return EjectionLasts(detection.detection, times, allowance=timing.LATE_SWEEP)
+
+
+async def judge_minimum_hosts(world: World, clause: str, algorithm: Algorithm) -> None:
+    """Judge a minimum of six endpoints, then of five: of six endpoints, one is not connected."""
+    cluster = await OutlierCluster.begin(world, algorithm(minimum_hosts=HOSTS + 1), closed=1)
+    calls, expected = await cluster.after_sweeps()
+    await world.check(clause, calls, expected)
+    await cluster.detect(algorithm(minimum_hosts=HOSTS))
+    calls, expected = await cluster.ejected()
+    await world.check(clause, calls, expected)
+
+
+async def judge_request_volume(
+    world: World, too_few: str, enough: str, algorithm: Algorithm
+) -> None:
+    """Judge bursts with one call less than the request volume, and bursts of just enough."""
+    cluster = await OutlierCluster.begin(world, algorithm())
+    calls, expected = await cluster.after_sweeps(VOLUME - 1)
+    await world.check(too_few, calls, expected)
+    calls, expected = await cluster.ejected(VOLUME)
+    await world.check(enough, calls, expected)
