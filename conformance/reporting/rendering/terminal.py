@@ -69,8 +69,9 @@ def lines(scene: Scene, width: int) -> Iterator[Line]:
     yield f"{scene.scenario}, {scene.name}, seed {scene.seed}, {scene.seconds:.2f} s", "bold"
     if scene.trouble:
         yield f"ended early: {scene.trouble}", "red"
+    rings: list[RingPicture] = []
     for entry in scene.shown:
-        yield from _decision(entry, width)
+        yield from _decision(entry, width, rings)
     yield "", ""
     for words, is_bad in in_words(scene.phases):
         yield words, "red" if is_bad else ""
@@ -80,7 +81,8 @@ def lines(scene: Scene, width: int) -> Iterator[Line]:
     yield f"repeat    {scene.repeat}", ""
 
 
-def _decision(entry: Shown, width: int) -> Iterator[Line]:
+def _decision(entry: Shown, width: int, rings: list[RingPicture]) -> Iterator[Line]:
+    """Yield a decision; a ring that `rings` has is not drawn again."""
     said = entry.decision
     why = f" ({said.reason.value})" if said.reason else ""
     which = f"  (check {entry.number} of {entry.count})" if entry.count > 1 else ""
@@ -95,7 +97,10 @@ def _decision(entry: Shown, width: int) -> Iterator[Line]:
     for name, text in (*stated, *told):
         if text:
             yield f"  {name:8}  {text}".replace("\n", f"\n{'':12}"), ""
-    if entry.drawn.ring:
+    if entry.drawn.ring and entry.drawn.ring in rings:
+        yield "  ring      as above", ""
+    elif entry.drawn.ring:
+        rings.append(entry.drawn.ring)
         yield from ring_lines(entry.drawn.ring)
     if entry.drawn.shares:
         yield from share_lines(entry.drawn.shares, width)
@@ -107,7 +112,8 @@ def ring_lines(it: RingPicture) -> Iterator[Line]:
     """Yield the ring in numbers, and the calls that went elsewhere."""
     yield f"  ring      {it.size} entries, {it.built}", ""
     for owner in it.owners[:SHOWN]:
-        numbers = f"{owner.entries:6} entries, {100 * owner.share:5.2f} % of all hashes,"
+        entries = "entry,  " if owner.entries == 1 else "entries,"
+        numbers = f"{owner.entries:6} {entries} {100 * owner.share:5.2f} % of all hashes,"
         calls = f"{owner.due:5} calls expected {owner.went:5} observed"
         yield f"    {owner.address:22}{numbers}{calls}", "" if owner.due == owner.went else "yellow"
     yield from _more(len(it.owners), "endpoints")
