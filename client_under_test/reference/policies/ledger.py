@@ -195,6 +195,6 @@ class Ledger:
             left = self._rules.metrics_after_report(counts.metrics)
             counted = self._rules.load_after_report(counts)
             self._loads[key] = msgspec.structs.replace(counted, metrics=left)
-        self._dropped.clear()
-        self._categories.clear()
+        self._dropped = Counter(self._rules.drops_after_report(self._dropped))
+        self._categories = Counter(self._rules.drops_after_report(self._categories))
         return taken

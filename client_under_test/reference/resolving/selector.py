@@ -140,7 +140,8 @@ def header_matches(matcher: HeaderMatcher, value: str | None) -> bool:
     """Return whether the value of a header matches; None: the request lacks the header.
 
     A28-HEADER-01, A28-HEADER-02, A28-HEADER-03, A28-HEADER-04, A28-HEADER-05 and A28-HEADER-06 are
-    about the kinds of matchers, A28-HEADER-07 about inverted ones.
+    about the kinds of matchers, A28-HEADER-07 about inverted ones, A63-HEADER-01 and A63-HEADER-03
+    about their patterns.
     """
     if matcher.present is not None:
         return ((value is not None) == matcher.present) != matcher.inverted

@@ -174,10 +174,12 @@ async def test_no_path_specifier(world: World) -> None:
 
 EXACT = {
     "value": by_header(exact="gold", takes=["gold"], leaves=["Gold", "golden", "old", None]),
+    "capitals": by_header(exact="GoLd", takes=["GoLd"], leaves=["gold", "Gold"]),
 }
 HEADER_REGEXES = {
     "whole": by_header(safe_regex="v[0-9]+", takes=["v1", "v12"], leaves=["v", "xv1", "v1x"]),
     "either": by_header(safe_regex="a|bc", takes=["a", "bc"], leaves=["ac", "b", None]),
+    "capitals": by_header(safe_regex="V[A-C]+", takes=["VA"], leaves=["va", "vA"]),
 }
 RANGES = {
     "positive": by_header(
@@ -194,9 +196,11 @@ PRESENT = {
 }
 HEADER_PREFIXES = {
     "prefix": by_header(prefix="ab", takes=["ab", "abc"], leaves=["a", "Abc", "xab", None]),
+    "capitals": by_header(prefix="Ab", takes=["Abc"], leaves=["abc", "ABc"]),
 }
 SUFFIXES = {
     "suffix": by_header(suffix="yz", takes=["yz", "xyz"], leaves=["z", "xYz", "yzx", None]),
+    "capitals": by_header(suffix="Yz", takes=["xYz"], leaves=["xyz", "xYZ"]),
 }
 INVERTED = {
     "exact": by_header(exact="a", invert=True, takes=["b"], leaves=["a"]),

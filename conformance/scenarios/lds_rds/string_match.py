@@ -19,6 +19,10 @@ PATTERNS = {
     "suffix": by_string(suffix="yz", takes=["yz", "xyz"], leaves=["z", "xYz", "yzx", None]),
     "contains": by_string(contains="mn", takes=["mn", "xmny"], leaves=["m", "mxn", "MN", None]),
     "safe_regex": by_string(safe_regex="v[0-9]+", takes=["v1"], leaves=["v", "xv1", "v1x", None]),
+    "exact-capitals": by_string(exact="GoLd", takes=["GoLd"], leaves=["gold", "Gold"]),
+    "prefix-capitals": by_string(prefix="Ab", takes=["Abc"], leaves=["abc", "ABc"]),
+    "suffix-capitals": by_string(suffix="Yz", takes=["xYz"], leaves=["xyz", "xYZ"]),
+    "contains-capitals": by_string(contains="mN", takes=["xmNy"], leaves=["xmny", "xMNy"]),
     "inverted-exact": by_string(exact="a", invert=True, takes=["b", "A"], leaves=["a"]),
     "inverted-contains": by_string(contains="a", invert=True, takes=["b"], leaves=["bab"]),
 }
@@ -31,6 +35,7 @@ IGNORE_CASE = {
 }
 REGEXES = {
     "small": ignoring_case(safe_regex="v[a-c]+", takes=["va"], leaves=["Va", "vA", None]),
+    "capitals": ignoring_case(safe_regex="V[A-C]+", takes=["VA"], leaves=["va", "vA"]),
 }
 
 

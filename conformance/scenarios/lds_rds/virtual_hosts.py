@@ -20,14 +20,18 @@ from conformance.xds_config.config import LISTENER
 
 HOST, _, ENDING = LISTENER.partition(".")
 
+NOT_THE_SUFFIX, NOT_THE_PREFIX = f"*{LISTENER[1:-1]}x", f"z{HOST[1:]}.*"
+"""Domains as long as a suffix or prefix of the target, which match another one."""
+
 Domains = tuple[str, ...]
 
 HOSTS: dict[str, tuple[Domains, list[Domains]]] = {
     "exact": ((LISTENER,), [(f"*.{ENDING}",), (f"{HOST}.*",), ("*",)]),
-    "longest-suffix": ((f"*{LISTENER[1:]}",), [(f"*.{ENDING}",), ("*",)]),
-    "longest-prefix": ((f"{HOST}.*",), [(f"{HOST[:-1]}*",), ("*",)]),
+    "longest-suffix": ((f"*{LISTENER[1:]}",), [(f"*.{ENDING}",), (NOT_THE_SUFFIX,), ("*",)]),
+    "longest-prefix": ((f"{HOST}.*",), [(f"{HOST[:-1]}*",), (NOT_THE_PREFIX,), ("*",)]),
     "last-of-several": (("one.example", LISTENER), [("two.example", f"*.{ENDING}"), ("*",)]),
     "everything": (("*",), [(f"{LISTENER}.*",), (f"*.{LISTENER}",), (f"x{LISTENER}",)]),
+    "everything-else": (("*",), [(NOT_THE_SUFFIX,), (NOT_THE_PREFIX,)]),
 }
 """The domains of the host that must be used, and those of other hosts."""
 

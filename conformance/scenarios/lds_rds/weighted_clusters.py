@@ -26,8 +26,8 @@ from conformance.scenarios.helpers.routing import (
     two_clusters,
     with_routes,
 )
-from conformance.world import EMPTY, UNARY, World
-from conformance.xds_config.config import XdsConfig, merge, single_locality
+from conformance.world import UNARY, World
+from conformance.xds_config.config import XdsConfig, single_locality
 from conformance.xds_config.policies import RoundRobin
 from conformance.xds_config.routes import BY_SESSION, Route
 from conformance.xds_config.trees import subscriptions_of
@@ -43,8 +43,10 @@ WEIGHTS = {
     "sum-101": (1, 100),
     "sum-200": (100, 100),
     "sum-4000": (1_000, 3_000),
+    "largest-sum": (2**31, 2**31 - 1),
+    "three": (100, 300, 400),
 }
-"""Weights of two clusters of a route, by their sum."""
+"""Weights of the clusters of a route, most of them by their sum."""
 
 
 OTHER_WEIGHT = (100, 1_000)
@@ -71,24 +73,25 @@ async def test_weight_zero(world: World, is_first: bool) -> None:  # noqa: FBT00
 
 @pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS)
 @scenario("A28-SPLIT-01")
-async def test_weights(world: World, weights: tuple[int, int]) -> None:
+async def test_weights(world: World, weights: tuple[int, ...]) -> None:
     """Each cluster gets requests in proportion to its weight, or the client rejects the route."""
-    first = single_locality(await world.addresses(1), policy=RoundRobin())
-    second = single_locality(
-        await world.addresses(1), name="other", path=EMPTY, policy=RoundRobin()
-    )
-    clusters = (first.get_cluster().name, second.get_cluster().name)
+    clusters = {
+        f"cluster-{number}": single_locality(
+            await world.addresses(1), name=f"cluster-{number}", policy=RoundRobin()
+        ).get_cluster()
+        for number in range(len(weights))
+    }
     split = Route(BY_SESSION, weighted_clusters=dict(zip(clusters, weights, strict=True)))
     try:
-        await world.serve(merge(replace(first, routes=(split,)), second))
+        await world.serve(with_routes(clusters, split))
         calls = await world.call(world.sessions(REQUESTS))
     except ResourceRejected as refused:
         answer = Answer(kind="RDS", version="", acked=False, error_detail=str(refused))
         await world.check("A28-SPLIT-01", answer, AckedOrNacked(acked=False))
         return
-    addresses = (*first.addresses(), *second.addresses())
     shares = {
-        where: (weight, sum(weights)) for where, weight in zip(addresses, weights, strict=True)
+        cluster.addresses()[0]: (weight, sum(weights))
+        for cluster, weight in zip(clusters.values(), weights, strict=True)
     }
     await world.check("A28-SPLIT-01", calls, Proportions(shares))
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -168,6 +168,11 @@ def load_after_report(counts: Counts) -> Counts:
     return Counts(in_progress=counts.in_progress)
 
 
+def drops_after_report(_drops: Mapping[Any, int]) -> Mapping[Any, int]:
+    """A42-LOAD-11: forget the drops that were reported."""
+    return {}
+
+
 @dataclass(frozen=True, kw_only=True)
 class ClusterImplRules:
     """Drops, circuit breaking and what load counts for."""
@@ -193,3 +198,4 @@ class ClusterImplRules:
     reported_category: Callable[[str | None], str | None] = reported_category
     has_load: Callable[[Counts], bool] = has_load
     load_after_report: Callable[[Counts], Counts] = load_after_report
+    drops_after_report: Callable[[Mapping[Any, int]], Mapping[Any, int]] = drops_after_report

@@ -288,6 +288,13 @@ exact_without_case = Mutant(
 )
 
 
+exact_in_small_letters = Mutant(
+    clause="A28-HEADER-01",
+    broken="exact_match is made lower-case, and the value is not",
+    rules=header_rule("exact", lambda wanted, value: value == wanted.lower()),
+)
+
+
 exact_in_part = Mutant(
     clause="A28-HEADER-01",
     broken="exact_match matches the beginning of a value",
@@ -367,6 +374,13 @@ presence_is_always_wanted = Mutant(
 )
 
 
+prefix_in_small_letters = Mutant(
+    clause="A28-HEADER-05",
+    broken="prefix_match is made lower-case, and the value is not",
+    rules=header_rule("prefix", lambda wanted, value: value.startswith(wanted.lower())),
+)
+
+
 header_prefix_is_all = Mutant(
     clause="A28-HEADER-05",
     broken="prefix_match matches the whole value alone",
@@ -378,6 +392,13 @@ header_prefix_anywhere = Mutant(
     clause="A28-HEADER-05",
     broken="prefix_match matches anywhere in a value",
     rules=header_rule("prefix", lambda wanted, value: wanted in value),
+)
+
+
+suffix_in_small_letters = Mutant(
+    clause="A28-HEADER-06",
+    broken="suffix_match is made lower-case, and the value is not",
+    rules=header_rule("suffix", lambda wanted, value: value.endswith(wanted.lower())),
 )
 
 

@@ -39,6 +39,34 @@ asterisk_first = Mutant(
 )
 
 
+def rank_by_length(domain: str, name: str) -> tuple[int, int] | None:
+    """Take each prefix that is not longer than the name."""
+    if domain.endswith("*") and 1 < len(domain) <= len(name):
+        return 1, len(domain)
+    return domain_rank(domain, name)
+
+
+prefix_by_length = Mutant(
+    clause="A28-HOST-01",
+    broken="a prefix matches every target that is long enough",
+    rules={"domain_rank": rank_by_length},
+)
+
+
+def rank_suffix_by_length(domain: str, name: str) -> tuple[int, int] | None:
+    """Take each suffix that is not longer than the name."""
+    if domain.startswith("*") and 1 < len(domain) <= len(name):
+        return 2, len(domain)
+    return domain_rank(domain, name)
+
+
+suffix_by_length = Mutant(
+    clause="A28-HOST-01",
+    broken="a suffix matches every target that is long enough",
+    rules={"domain_rank": rank_suffix_by_length},
+)
+
+
 longest_domain = Mutant(
     clause="A28-HOST-02",
     broken="the longest domain that matches is used, a suffix or a prefix",

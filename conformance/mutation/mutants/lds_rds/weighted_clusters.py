@@ -30,6 +30,25 @@ weights_out_of_a_hundred = Mutant(
 )
 
 
+def drawn_by_signed_weights(clusters: Sequence[WeightedCluster], rng: random.Random) -> str:
+    """Read weights as int32, and draw no cluster whose weight is negative then."""
+    return choose_cluster([cluster for cluster in clusters if cluster.weight < 1 << 31], rng)
+
+
+weights_signed = Mutant(
+    clause="A28-SPLIT-01",
+    broken="weights are read as int32",
+    rules={"choose_cluster": drawn_by_signed_weights},
+)
+
+
+middle_cluster_unused = Mutant(
+    clause="A28-SPLIT-01",
+    broken="of a route's clusters, only the first and the last get requests",
+    rules={"choose_cluster": lambda of, rng: choose_cluster([*of[:1], *of[1:][-1:]], rng)},
+)
+
+
 weightless_served = Mutant(
     clause="A28-SPLIT-01",
     broken="a cluster of weight 0 gets a share of requests as if its weight were one",

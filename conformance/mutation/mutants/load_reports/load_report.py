@@ -274,6 +274,13 @@ category_not_told = Mutant(
 )
 
 
+drops_told_again = Mutant(
+    clause="A42-LOAD-11",
+    broken="each report repeats the drops of all reports before it",
+    rules={"drops_after_report": lambda drops: drops},
+)
+
+
 def one_locality(name: str) -> Callable[[Account], LoadKey | None]:
     """Count all requests of a cluster for one locality."""
     return lambda account: load_key(replace(account, locality=Locality(name)))
