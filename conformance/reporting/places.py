@@ -6,6 +6,7 @@ import ast
 import functools
 import re
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 
 from conformance.spec.catalogue import FOLDER
@@ -59,13 +60,23 @@ def mutants_of(clause: str) -> Iterator[str]:
 
 
 def rules_of(clause: str) -> Iterator[str]:
-    """Return the functions of the reference client that name a clause, with file and line."""
+    """Return the rules of the reference client that name a clause, with file and line.
+
+    A rule is a function, or a field of a class such as `LoadStreamRules` if it is a constant.
+    """
     for path, _ in _naming(REFERENCE, clause):
         for node in ast.walk(_module(path)):
-            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                continue
-            if clause in _ids(ast.get_docstring(node) or ""):
-                yield f"{node.name} ({shown(path)}:{node.lineno})"
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                if clause in _ids(ast.get_docstring(node) or ""):
+                    yield f"{node.name} ({shown(path)}:{node.lineno})"
+            elif isinstance(node, ast.ClassDef):
+                yield from (
+                    f"{ast.unparse(field.target)} ({shown(path)}:{field.lineno})"
+                    for field, below in pairwise(node.body)
+                    if isinstance(field, ast.AnnAssign)
+                    and isinstance(below, ast.Expr)
+                    and clause in _ids(ast.unparse(below))
+                )
 
 
 def _naming(folder: Path, clause: str) -> Iterator[tuple[Path, str]]:

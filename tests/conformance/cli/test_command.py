@@ -414,6 +414,10 @@ def test_explain_names_the_rules_and_mutants_of_a_clause_and_its_own_scenario_fi
     assert "  says      edition envoy: " in told
 
 
+def test_explain_names_a_rule_that_is_a_constant() -> None:
+    assert "  reference sends_beyond_limit (" in invoke("explain", "A32-CB-15").output
+
+
 def test_explain_names_the_text_and_the_places_of_a_clause_and_who_fails_it() -> None:
     told = invoke("explain", "A42-HDR-14").output
     lines = dict(line.strip().split(maxsplit=1) for line in told.splitlines() if "  " in line)
