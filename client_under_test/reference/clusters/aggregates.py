@@ -320,7 +320,7 @@ def above_cluster(_leaf: Leaf, config: PolicyConfig) -> PolicyConfig:
     return config
 
 
-def outlier_detection_above(leaf: Leaf, config: PolicyConfig) -> PolicyConfig:
+def above_cluster_a50(leaf: Leaf, config: PolicyConfig) -> PolicyConfig:
     """A75: outlier_detection is above xds_cluster_impl and the priorities of a cluster.
 
     Clauses: A50-XDS-01.

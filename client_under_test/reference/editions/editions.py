@@ -71,7 +71,7 @@ def with_a48(rules: Rules) -> Rules:
 
 def with_a50(rules: Rules) -> Rules:
     """Eject endpoints whose calls fail more than others'."""
-    return replace(rules, above_cluster=aggregates.outlier_detection_above)
+    return replace(rules, above_cluster=aggregates.above_cluster_a50)
 
 
 def with_a55(rules: Rules) -> Rules:
