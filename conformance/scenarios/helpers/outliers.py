@@ -51,8 +51,8 @@ LONG: Final = 300.0
 ALL_ATTEMPTS: Final = 1000
 """More attempts to connect than there are while nothing is done."""
 
-GAP: Final = 0.2
-"""Seconds without a call after which an endpoint that gets one each 40 ms is ejected."""
+TURNS: Final = 3
+"""Turns of round_robin in which an endpoint that gets none of the calls is ejected."""
 
 PACE: Final = 0.01
 """Seconds from one call of steady traffic to the next."""
@@ -69,6 +69,9 @@ HOSTS: Final = 5
 
 VOLUME: Final = 6
 """The request_volume of most scenarios."""
+
+ENOUGH: Final = 8
+"""Calls for each endpoint in a burst: more than the request_volume, which another row is about."""
 
 Algorithm = Callable[..., OutlierDetection]
 
@@ -138,6 +141,7 @@ class OutlierCluster:
         self.ready = self.addresses[: len(members) - closed]
         self.spares: tuple[str, ...] = ()
         self._started = world.now
+        self._failing = set[str]()
 
     @property
     def _interval(self) -> float:
@@ -187,6 +191,7 @@ class OutlierCluster:
 
     def fail(self, *failing: BackendEndpoint) -> None:
         """Let these endpoints fail all calls, and the others none."""
+        self._failing = {member.address for member in failing}
         for member in self.members:
             member.set_failures(int(member in failing))
 
@@ -216,7 +221,7 @@ class OutlierCluster:
             why=f"{count} sweeps", seconds=until - since, count=ALL_ATTEMPTS
         )
 
-    async def burst(self, each: int = VOLUME, *, phase: float = PHASE) -> dict[str, Results]:
+    async def burst(self, each: int = ENOUGH, *, phase: float = PHASE) -> dict[str, Results]:
         """Make `each` calls to each endpoint between two pauses; return their results.
 
         It begins two sweeps after the calls before it: no sweep that is late by less than an
@@ -239,17 +244,25 @@ class OutlierCluster:
             for address in self.addresses
         }
 
-    async def after_sweeps(self, each: int = VOLUME) -> tuple[Calls, EjectsOutliers]:
+    async def after_sweeps(self, each: int = ENOUGH) -> tuple[Calls, EjectsOutliers]:
         """Make a burst of calls; return calls after the next sweep, and what they must fit."""
         expected = self.expectation(await self.burst(each))
         return await self.look(), expected
 
-    async def ejected(self, each: int = VOLUME) -> tuple[Calls, EjectsOutliers]:
-        """As `after_sweeps`, and repeat the burst, because a sweep may have fallen within it."""
-        expected = self.expectation(await self.burst(each))
+    async def ejected(self, each: int = ENOUGH) -> tuple[Calls, EjectsOutliers]:
+        """Make bursts until calls fit what `fail` has set, as a sweep may fall within a burst.
+
+        A sweep that is late may eject an endpoint before the first burst.
+        """
+        results = {
+            address: Results(0, each) if address in self._failing else Results(each, 0)
+            for address in self.ready
+        }
+        unreached = dict.fromkeys(self.addresses[len(self.ready) :], Results(0, 0))
+        expected = self.expectation(results | unreached)
         return await self.until(expected, each=each), expected
 
-    async def until(self, *ways: Expectation, each: int = VOLUME) -> Calls:
+    async def until(self, *ways: Expectation, each: int = ENOUGH) -> Calls:
         """Return calls once they fit any expectation, with a burst before each other look."""
 
         async def look() -> Calls:
@@ -262,7 +275,7 @@ class OutlierCluster:
 
         return await self._world.rounds.eventually_any(ways, look)
 
-    async def require_ejected(self, each: int = VOLUME) -> None:
+    async def require_ejected(self, each: int = ENOUGH) -> None:
         """Make bursts until the client has ejected the outliers.
 
         Raises:
@@ -287,16 +300,19 @@ class OutlierCluster:
         Raises:
             PreconditionTimeout: it was not ejected, or not used once more.
         """
-        ledger, previous = self._world.fleet.ledger, 0.0
+        ledger, previous, passed_over = self._world.fleet.ledger, 0.0, 0
         found: list[tuple[float, float]] = []
 
         def is_back(row: Rpc) -> bool:
-            nonlocal previous
+            nonlocal previous, passed_over
+            if row.ended_at is not None:
+                return bool(found)
             if row.endpoint != member.id:
+                passed_over += 1
                 return False
-            before, previous = previous, row.at
-            if before and row.at - before > GAP:
-                found.append((before, row.at))
+            if previous and passed_over > TURNS * len(self.ready):
+                found.append((previous, row.at))
+            previous, passed_over = row.at, 0
             return bool(found)
 
         waiting = ledger.wait(is_back, since=len(ledger), deadline=timing.EVENT)

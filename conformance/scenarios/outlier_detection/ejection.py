@@ -39,11 +39,11 @@ FAILURES = {*grpc.StatusCode} - {grpc.StatusCode.OK, grpc.StatusCode.INTERNAL}
 
 @scenario("A50-COUNT-01", seconds=2.5)
 async def test_several_intervals(world: World) -> None:
-    """Each endpoint gets half of the request volume in each of three intervals."""
+    """Each endpoint gets a third of the request volume in each of three intervals."""
     cluster = await OutlierCluster.begin(world, by_failures(threshold=LOW))
     for _ in range(2):
-        await cluster.burst(VOLUME // 2)
-    calls, expected = await cluster.after_sweeps(VOLUME // 2)
+        await cluster.burst(VOLUME // 3)
+    calls, expected = await cluster.after_sweeps(VOLUME // 3)
     await world.check("A50-COUNT-01", calls, expected)
 
 

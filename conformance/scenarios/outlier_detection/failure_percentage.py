@@ -35,7 +35,8 @@ async def test_drawn_percentages(world: World) -> None:
     )
     for member, failing in zip(cluster.members, failures, strict=True):
         member.set_failures(failing, of=CYCLE)
-    calls, expected = await cluster.ejected(CYCLE)
+    expected = cluster.expectation(await cluster.burst(CYCLE))
+    calls = await cluster.until(expected, each=CYCLE)
     await world.check("A50-FAIL-01", calls, expected)
 
 

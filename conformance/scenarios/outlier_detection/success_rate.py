@@ -53,7 +53,8 @@ async def test_drawn_rates(world: World) -> None:
     cluster = await OutlierCluster.begin(world, detection)
     for member, failing in zip(cluster.members, failures, strict=True):
         member.set_failures(failing, of=CYCLE)
-    calls, expected = await cluster.ejected(CYCLE)
+    expected = cluster.expectation(await cluster.burst(CYCLE))
+    calls = await cluster.until(expected, each=CYCLE)
     await world.check("A50-RATE-01", calls, expected)
 
 
