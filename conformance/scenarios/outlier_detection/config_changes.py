@@ -56,7 +56,7 @@ async def test_multiplier_without_algorithm(world: World) -> None:
     )
     cluster.fail(cluster.members[0])
     await cluster.detect(detection)
-    await cluster.pass_sweeps()
+    await world.attempts.quiet_from_now(why="the config is in use", seconds=INTERVAL / 6)
     async with steady_calls(world):
         time = await cluster.ejection(cluster.members[0])
     await world.check("A50-CONFIG-02", time, lasts(detection, 1))
