@@ -1,4 +1,4 @@
-"""xDS protocol: responses that are late, variant or too many."""
+"""xDS protocol: responses that are late, malformed or too many."""
 
 from __future__ import annotations
 

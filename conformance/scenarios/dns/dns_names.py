@@ -1,4 +1,4 @@
-"""A37, Logical DNS: updates to variant or unresolvable names."""
+"""A37, Logical DNS: updates to invalid or unresolvable names."""
 
 from collections.abc import Collection
 from functools import partial
@@ -37,7 +37,7 @@ TOO_LONG = ".".join(["a" * 49] * 4 + ["b" * 54])
     ],
 )
 async def test_invalid_name(world: World, clause: str, name: str, at: str) -> None:
-    """A leaf with an variant name does not affect the other leaves.
+    """A leaf with an invalid name does not affect the other leaves.
 
     An update sets the name in the cluster of a route and in the second leaf of a tree. Then the
     first leaf fails, and at the end another update sets a valid name. Envoy does not use the next

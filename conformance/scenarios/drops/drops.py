@@ -201,7 +201,7 @@ ODD: dict[str, dict[str, dict[str, Any]]] = {
     ],
 )
 async def test_unspecified_entries(world: World, clause: str, entry: dict[str, Any]) -> None:
-    """The endpoints resource has an variant drop entry; then a valid update must take effect.
+    """The endpoints resource has an unusual drop entry; then a valid update must take effect.
 
     The valid update has another endpoint.
     """
@@ -218,7 +218,7 @@ async def test_unspecified_entries(world: World, clause: str, entry: dict[str, A
     else:
         await world.check(clause, answer, {"refused": AckedOrNacked(acked=False)})
     await world.serve(routed(other))
-    await until_at(world, "c", other, why="a valid update came after the variant one")
+    await until_at(world, "c", other, why="a valid update came after the unusual one")
 
 
 def with_drop(cluster: Cluster, entry: dict[str, Any]) -> Any:

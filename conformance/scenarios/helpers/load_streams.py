@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Final
 
 import grpc
+from msgspec.structs import replace
 
 from conformance import timing
 from conformance.judging.aborts import PreconditionTimeout
-from conformance.judging.expectations import LoadMatches, RequestsInProgress, RequestsReported
+from conformance.judging.expectations import (
+    Duration,
+    LoadMatches,
+    RequestsInProgress,
+    RequestsReported,
+)
 from conformance.judging.observations import (
     Attempt,
     Attempts,
@@ -264,3 +270,35 @@ ENDS: Final[dict[str, Way]] = {
     "control-plane": lambda world: lambda: stopped(world),
 }
 """Ways to end a load stream: by a status, and with its connection."""
+
+
+BETWEEN: Final = 2
+"""Number of intervals between reports that `check_times` measures."""
+
+
+async def check_times(world: World, requests: Sequence[LoadRequest], *, of: str) -> None:
+    """Check that reports of a cluster keep the server's interval, and state the time they cover.
+
+    Raises:
+        PreconditionTimeout: there are too few reports.
+    """
+    if len(requests) <= BETWEEN:
+        raise PreconditionTimeout(
+            f"only {len(requests)} of {BETWEEN + 1} load reports came, though there was load"
+        )
+    first, last = requests[0], requests[-1]
+    lag = BETWEEN * timing.REPORT_JITTER
+    began, ended = map(world.clock.at, (first.at, last.at))
+    took = world.clock.elapsed("a load report", began, f"the {BETWEEN} after it", ended)
+    asked = BETWEEN * timing.LONGER_REPORTS
+    most = asked + timing.REPORTED
+    keeps = Duration(least=asked - lag, most=most, allowance=timing.BELIEVED)
+    await world.check("A27-LRS-07", took, keeps)
+    covered = sum(
+        load.interval for report in requests[1:] for load in report.clusters if load.cluster == of
+    )
+    said = replace(took, until=f"the {BETWEEN} after it, by their intervals", seconds=covered)
+    took_about = Duration(
+        least=took.seconds - lag, most=took.seconds + lag, allowance=timing.BELIEVED
+    )
+    await world.check("A27-LRS-08", said, took_about)
