@@ -137,6 +137,6 @@ async def test_other_list(world: World, clause: str, weight: int | None) -> None
     ejected, *others = cluster.ready
     await cluster.place(Endpoint(ejected, weight), *map(Endpoint, (*others, added)))
     calls = partial(world.call, world.sessions(4 * HOSTS))
-    await world.rounds.eventually(EachServesSome((added,)), calls)
+    await world.rounds.require(EachServesSome((added,)), calls, why="an update added it")
     await cluster.pass_sweeps()
     await world.check(clause, await calls(), AllServedBy((*others, added)))

@@ -124,7 +124,7 @@ async def test_its_page_has_all_that_explains_it(page: Element) -> None:
         "fail since 1.5.0, pass in 1.4.0",
         "to which a ring of 15 entries maps its hash",
         "calls went elsewhere",
-        "RING_HASH, minimum 12, maximum unset",
+        "RING_HASH, minimum_ring_size 12",
         "minimumRingSize: '12'",
         f"--scenario '{SCENARIO}'",
         "Timeline",

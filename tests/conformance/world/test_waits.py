@@ -43,7 +43,9 @@ UNSEEN = {
     "scenarios/load_reports/backend_metrics.py: test_named_metrics: call",
     "scenarios/load_reports/leaf_load.py: test_leaves: over",
     "scenarios/load_reports/load_pauses.py: test_interval_after_pause: over",
+    "scenarios/load_reports/load_streams.py: test_expired_and_cancelled: call",
     "scenarios/load_reports/load_streams.py: test_requests_in_progress: call",
+    "scenarios/load_reports/load_streams.py: test_expired_and_cancelled: over",
     "scenarios/load_reports/load_streams.py: test_requests_in_progress: over",
     "scenarios/load_reports/load_streams.py: test_removed_clusters: over",
     "scenarios/load_reports/load_streams.py: test_stream_ends: over",
@@ -54,6 +56,8 @@ UNSEEN = {
     "scenarios/data_errors/missing_resources.py: test_timer_on_new_stream: over",
     "scenarios/data_errors/data_errors.py: test_missing_endpoints: over",
     # These, too, are judged by what arrived.
+    "scenarios/helpers/outliers.py: repeat: over",
+    "scenarios/helpers/outliers.py: steady_calls: over",
     "scenarios/aggregate/tree.py: test_depth_corrected: call",
     "scenarios/ring_hash/aggregated_state.py: test_no_idle_between_attempts: over",
     "scenarios/load_reports/load_report.py: test_drops: call",
