@@ -25,7 +25,8 @@ PLATFORM: Final = f"{sys.implementation.cache_tag}-{sysconfig.get_platform()}"
 _NOT_REACHED: Final = re.compile(
     r"failed to fetch|error sending request|network was disabled", re.IGNORECASE
 )
-_NO_VERSION: Final = re.compile(r"there is no version of|not found in the package registry")
+_NO_VERSION: Final = re.compile(r"there is no version of")
+_NO_DISTRIBUTION: Final = re.compile(r"not found in the package registry")
 _NO_WHEEL: Final = re.compile(r"has no (usable )?wheels|no wheels with a matching")
 
 _INDEX_VARIABLES: Final = {"UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_INDEX"}
@@ -175,6 +176,12 @@ def _refusal(what: str, words: str) -> NoSuchVersion | BuildFailed:
         return IndexNotReached(f"{what}: the package index was not reached: {words}")
     if _NO_VERSION.search(words):
         return NoSuchVersion(f"the package index has no {what}: name a version that it has")
+    if _NO_DISTRIBUTION.search(words):
+        return NoSuchVersion(
+            f"the package index has no {what}: name a distribution that it has. For another "
+            "library, pass --source PATH (a wheel, sdist or checkout), or start a Python of your "
+            "own without [python] (docs/adapter-guide.md, If your library is not on an index)"
+        )
     if _NO_WHEEL.search(words):
         return NoWheel(
             f"{what} has no wheel for this Python and platform ({PLATFORM}): "

@@ -84,16 +84,22 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             UnfitSource: the client is a release already, or its manifest has no way to do that.
         """
-        if self.manifest.source is None:
+        stated = self.manifest.any_source
+        if stated is None:
             raise UnfitSource(
-                f"client {self.name} cannot be built from sources: its client.toml has no [source]"
+                f"client {self.name} cannot be built from sources: its client.toml has no "
+                "[source]: docs/adapter-reference.md says what to write (Sources of your own)"
             )
         if self.version is not None or self.ref:
             raise UnfitSource(
                 f"{self} is a release: name {self.name} without a version for a source"
             )
         return msgspec.structs.replace(
-            self, source=source, commit=commit, label=label or commit[:12] or "source"
+            self,
+            manifest=msgspec.structs.replace(self.manifest, source=stated),
+            source=source,
+            commit=commit,
+            label=label or commit[:12] or "source",
         )
 
 

@@ -117,7 +117,8 @@ class Build(_Table, frozen=True, kw_only=True):
 class Source(_Table, frozen=True, kw_only=True):
     """How the client is built from sources that the user has: `--source PATH`.
 
-    A client with a `[python]` table needs neither `inspect` nor `build`: `PATH` is installed.
+    A client with a `[python]` table needs no such table: the suite installs the wheel, sdist or
+    checkout at `PATH`.
     """
 
     of: _Words
@@ -266,6 +267,13 @@ class Manifest(_Table, frozen=True, kw_only=True):
     dialect: Dialect | None = None
     """`envoy` for a client that understands Envoy's configuration and not gRPC's."""
     backoff: Backoff | None = None
+
+    @property
+    def any_source(self) -> Source | None:
+        """How the client is built from sources: a [python] table alone is enough."""
+        if self.source is not None or self.python is None:
+            return self.source
+        return Source(of=f"a wheel, an sdist or a checkout of {self.python.distribution}")
 
     @property
     def tools(self) -> tuple[Tool, ...]:

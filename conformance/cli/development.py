@@ -17,8 +17,9 @@ from client_under_test.environments.toolchain import look
 from client_under_test.manifests.clients import Client, built_in
 from conformance.cli.failures import Failure, client_trouble, require_machine
 from conformance.cli.invocation import program
-from conformance.cli.lookup import catalogue, found_client, known_clause
+from conformance.cli.lookup import catalogue, found_client, from_source, known_clause
 from conformance.cli.options import (
+    DOCTOR,
     MUTANTS,
     OUT,
     examples,
@@ -30,9 +31,12 @@ from conformance.runner.terminal_escape import LONGEST
 from conformance.runner.workers import forked
 
 
-@cloup.command(epilog=examples("doctor", "doctor ./my-adapter"))
+@cloup.command(
+    epilog=examples("doctor", "doctor ./my-adapter", "doctor ./my-adapter --source ../my-library")
+)
 @cloup.argument("client", required=False)
-def doctor(client: str | None) -> int:
+@with_options(DOCTOR)
+def doctor(client: str | None, source: Path | None) -> int:
     """Check toolchains, or an adapter against the contract.
 
     Without CLIENT, print what this machine supports, which scenarios it skips, and the toolchains
@@ -49,26 +53,15 @@ def doctor(client: str | None) -> int:
 
     from client_under_test.doctor import BackendFailed, examine, is_healthy  # noqa: PLC0415
     from conformance.reporting.live import patience  # noqa: PLC0415
-    from conformance.reporting.toolchains import toolchain_lines  # noqa: PLC0415
     from conformance.runner.files import scratch  # noqa: PLC0415
 
     if client is None:
-        from conformance.cli import machine_report  # noqa: PLC0415
-
-        for line in machine_report.lines(machine_report.survey()):
-            echo(line)
-        echo("Clients:")
+        if source is not None:
+            raise Failure("--source needs a client: name its folder")
+        return _survey()
     with client_trouble():
-        there = [found_client(name) for name in (built_in() if client is None else [client])]
-        lacks = False
-        for entry in there:
-            tools = [look(tool) for tool in entry.manifest.tools]
-            lacks |= any(tool.is_missing for tool in tools)
-            for line in toolchain_lines(entry, tools, kept(entry)):
-                echo(line)
-        if client is None:
-            return int(Exit.BAD_INPUT if lacks else Exit.CONFORMS)
-        (found,) = there
+        found = from_source(found_client(client), source, None)
+        lacks = _lacks_tools(found)
         with patience(Screen(), found.preparation):
             prepared = prepare(found)
         for line in _notes(found, lacks=lacks):
@@ -82,8 +75,31 @@ def doctor(client: str | None) -> int:
             except BackendFailed as failed:
                 raise Failure(str(failed), Exit.SUITE_TROUBLE) from None
     if healthy:
-        echo(f"next: {program()} run {shlex.quote(client)} --scenario 'ring.*'")
+        words = [client, *(() if source is None else ("--source", str(source)))]
+        echo(f"next: {program()} run {shlex.join(words)} --scenario 'ring.size*'")
     return int(Exit.CONFORMS if healthy else Exit.ADAPTER_TROUBLE)
+
+
+def _survey() -> int:
+    """Print what this machine supports, and the toolchains of all clients."""
+    from conformance.cli import machine_report  # noqa: PLC0415
+
+    for line in machine_report.lines(machine_report.survey()):
+        echo(line)
+    echo("Clients:")
+    with client_trouble():
+        lacking = [_lacks_tools(client) for client in map(found_client, built_in())]
+    return int(Exit.BAD_INPUT if any(lacking) else Exit.CONFORMS)
+
+
+def _lacks_tools(client: Client) -> bool:
+    """Print the toolchain of a client, and return whether a program is missing or too old."""
+    from conformance.reporting.toolchains import toolchain_lines  # noqa: PLC0415
+
+    tools = [look(tool) for tool in client.manifest.tools]
+    for line in toolchain_lines(client, tools, kept(client)):
+        echo(line)
+    return any(tool.is_missing for tool in tools)
 
 
 def _notes(found: Client, *, lacks: bool) -> Iterator[str]:

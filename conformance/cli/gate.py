@@ -213,7 +213,7 @@ def _report(path: Path, client: Client) -> Report | None:
     try:
         return report.read(path)
     except BadReport as error:
-        if path.suffix != REPORT and client.manifest.source:
+        if path.suffix != REPORT and client.manifest.any_source:
             return None
         raise Failure(str(error)) from None
 

@@ -252,6 +252,8 @@ RUN = (
 
 CLIENT_OPTIONS = (SOURCE_OPTION, COMMIT_OPTION, ENV_OPTION)
 
+DOCTOR = (SOURCE_OPTION,)
+
 SERVE = (
     option(
         "--with",

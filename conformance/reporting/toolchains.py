@@ -33,7 +33,9 @@ def toolchain_lines(
     manifest = client.manifest
     made = ", ".join(kept[:SHOWN]) or "not yet"
     made += f" and {len(kept) - SHOWN} more" if len(kept) > SHOWN else ""
-    if manifest.start.asks:
+    if client.source is not None:
+        state = f"from {client.source}"
+    elif manifest.start.asks:
         state = f"needs values by --env: {', '.join(manifest.start.asks)}"
     elif manifest.python is not None:
         state = f"{manifest.python.distribution} from a package index; in the cache: {made}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -201,6 +202,13 @@ def test_what_is_something_else(tmp_path: Path) -> None:
         file.write_bytes(b"nothing")
         assert str(file) in words(file)
     assert "the folder has none of pyproject.toml" in words(tmp_path / "client")
+
+
+def test_a_client_of_python_needs_no_table_for_its_sources(tmp_path: Path) -> None:
+    manifest = tmp_path / "client" / "client.toml"
+    manifest.write_text(re.sub(r"\[source\].*(?=\[start\])", "", MANIFEST, flags=re.DOTALL))
+    with pytest.raises(UnfitSource, match="not a wheel, an sdist or a checkout of some-pc: the f"):
+        made_from(tmp_path, tmp_path / "client")
 
 
 def test_a_client_of_python_has_no_commands_for_its_sources(tmp_path: Path) -> None:

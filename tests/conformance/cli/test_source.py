@@ -182,6 +182,9 @@ async def test_a_bisection_names_the_commit(xdspec: Any, library: Path) -> None:
         (["run", "go", "--source", "no/such"], "there is no no/such"),
         (["run", "go@1.70.0", "--source", "."], "go@1.70.0 is a release: name go without"),
         (["run", "reference", "--source", "."], "reference cannot be built from sources"),
+        (["doctor", "reference", "--source", "."], "reference cannot be built from sources"),
+        (["doctor", "python", "--source", "/"], "the folder has none of pyproject.toml, setup.py"),
+        (["doctor", "--source", "."], "--source needs a client: name its folder"),
         (["run", "go", "--source", __file__], "it is a file"),
         (
             ["run", "go", "--source", "/"],
