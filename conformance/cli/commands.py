@@ -28,7 +28,7 @@ from conformance.reporting.stdout import Screen, echo, say
 from conformance.runner.settings import LEAST
 from conformance.runner.terminal_escape import block
 from conformance.runner.workers import forked
-from conformance.spec.catalogue import peer_coverage
+from conformance.spec.catalogue import Catalogue, peer_coverage
 
 if TYPE_CHECKING:
     from conformance.cli.versions import Commits
@@ -329,12 +329,14 @@ def rejudge(folder: Path) -> int:
 
 @cloup.command("list", epilog=examples("list clauses", "list coverage"))
 @cloup.argument(
-    "what", type=click.Choice(["clients", "scenarios", "clauses", "editions", "coverage"])
+    "what",
+    type=click.Choice(["clients", "scenarios", "clauses", "editions", "mutants", "coverage"]),
 )
 def list_things(what: str) -> None:
-    """List clients, scenarios, clauses, editions or coverage.
+    """List clients, scenarios, clauses, mutants and more.
 
-    `coverage` compares the scenarios with the tests of gRPC's implementations.
+    `mutants` come with the clause that each breaks. `coverage` compares the scenarios with the
+    tests of gRPC's implementations.
     """
     if what == "clients":
         for name in built_in():
@@ -346,6 +348,9 @@ def list_things(what: str) -> None:
         for line in coverage_lines(peer_coverage()):
             echo(line)
         return
+    if what == "mutants":
+        _list_mutants()
+        return
     known = catalogue()
     if what == "editions":
         from conformance.reporting.explain import edition_lines  # noqa: PLC0415
@@ -354,15 +359,26 @@ def list_things(what: str) -> None:
             echo(line)
         return
     if what == "clauses":
-        for clause in known:
-            mark = " (not observable)" if clause.unobservable else ""
-            mark += " (no scenario yet)" if clause.awaits else ""
-            echo(f"{clause.id:14}  {clause.strength.value:11}  {clause.title}{mark}")
+        _list_clauses(known)
         return
     from conformance.runner.collection import scenarios  # noqa: PLC0415
 
     for name, declared in scenarios().items():
         echo(f"{name:60}  {' '.join(declared.clauses)}")
+
+
+def _list_mutants() -> None:
+    from conformance.mutation.results import declared_mutants  # noqa: PLC0415
+
+    for mutant in declared_mutants():
+        echo(f"{mutant.clause:14}  {mutant.id}: {mutant.broken}")
+
+
+def _list_clauses(known: Catalogue) -> None:
+    for clause in known:
+        mark = " (not observable)" if clause.unobservable else ""
+        mark += " (no scenario yet)" if clause.awaits else ""
+        echo(f"{clause.id:14}  {clause.strength.value:11}  {clause.title}{mark}")
 
 
 @cloup.command(

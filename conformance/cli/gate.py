@@ -21,11 +21,17 @@ from conformance import timing
 from conformance.cli import base_cache
 from conformance.cli.base_cache import KeptBase
 from conformance.cli.failures import Failure, client_trouble, require_machine
-from conformance.cli.invocation import conditions, pasteable, running_options, suite_variables
+from conformance.cli.invocation import (
+    conditions,
+    counting_known,
+    pasteable,
+    running_options,
+    suite_variables,
+)
 from conformance.cli.lookup import found_client, from_source
 from conformance.cli.option_values import absolute
 from conformance.cli.repetition import Repetition
-from conformance.cli.run_clients import baselines
+from conformance.cli.run_clients import baselines, require_scenarios
 from conformance.cli.run_options import RunOptions
 from conformance.cli.session import Session
 from conformance.judging.evidence import Record
@@ -93,6 +99,7 @@ def gate(
     with client_trouble():
         client = found_client(name)
         head = from_source(client, options.source, options.commit)
+    require_scenarios(options)
     base = _base(client, wish.base, options)
     left_out: tuple[str, ...] = ()
     if wish.quick:
@@ -120,16 +127,18 @@ def gate(
     compared, after = found
     if wish.json_path:
         gate_texts.write_json(compared, wish.json_path)
+    repeat = counting_known(after.repeat)
     if wish.junit_path:
-        gate_texts.write_junit(compared, after, catalogue, after.repeat, wish.junit_path)
-    page = [*gate_texts.markdown(compared, after, catalogue, after.repeat)]
+        gate_texts.write_junit(compared, after, catalogue, repeat, wish.junit_path)
+    page = [*gate_texts.markdown(compared, after, catalogue, repeat)]
     if wish.summary_path:
         files.write(wish.summary_path, "".join(f"{line}\n" for line in page).encode())
     if wish.markdown:
         text: Iterable[str] = page
     else:
-        repeat = pasteable(after.repeat)
-        text = gate_texts.lines(compared, after, catalogue, repeat, verbose=options.verbose)
+        text = gate_texts.lines(
+            compared, after, catalogue, pasteable(repeat), verbose=options.verbose
+        )
     for line in text:
         echo(line)
     return compared.exit

@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -69,6 +70,9 @@ def _is_variable(word: str) -> bool:
     return word.partition("=")[0] in LEAST
 
 
+NO_BASELINE: Final = "--no-baseline"
+
+
 class Judging(msgspec.Struct, frozen=True, kw_only=True):
     """The options that decide how a run is judged."""
 
@@ -104,10 +108,21 @@ def again(
     words += ["--commit", client.client.commit] if client.client.commit else []
     words += ["--seed", str(seed)]
     words += running_options(fast=fast, isolated=isolated, variables=variables, wrap=client.wrap)
-    words += ["--no-baseline"] if judging.no_baseline else []
+    words += [NO_BASELINE] if judging.no_baseline else []
     words += ["--baseline", str(judging.baseline.absolute())] if judging.baseline else []
     words += ["--strict"] if judging.strict else []
     return shlex.join(suite_variables() + words)
+
+
+def counting_known(repeat: str) -> str:
+    """Return a command that fails if what is broken fails again, even if a baseline lists it."""
+    words = shlex.split(repeat)
+    return repeat if NO_BASELINE in words else f"{repeat} {NO_BASELINE}"
+
+
+def with_scenario(repeat: str, scenario: str) -> str:
+    """Return the command that runs one scenario again, from its beginning."""
+    return f"{repeat} --scenario {shlex.quote(scenario)}"
 
 
 def running_options(

@@ -151,3 +151,12 @@ def shard(_: click.Context, option: click.Parameter, text: str | None) -> Shard 
         message = f"{text!r} is not a shard such as 2/4, the second of four"
         raise click.BadParameter(message, param=option)
     return found
+
+
+def needless(context: click.Context, option: click.Parameter, is_given: bool) -> None:  # noqa: FBT001 - click passes it so
+    """Refuse ``--no-baseline`` where a command counts known failures anyway."""
+    if is_given and not context.resilient_parsing:
+        raise click.BadParameter(
+            "the gate needs none: it compares failures whether or not a baseline lists them",
+            param=option,
+        )

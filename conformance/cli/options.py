@@ -15,6 +15,7 @@ from conformance.cli.option_values import (
     capitals,
     clauses_of,
     folder,
+    needless,
     pairs,
     shard,
     source,
@@ -336,6 +337,14 @@ GATE = (
     FAST_OPTION,
     ISOLATED_OPTION,
     STRICT_OPTION,
+    option(
+        "--no-baseline",
+        group=BASELINES,
+        is_flag=True,
+        hidden=True,
+        expose_value=False,
+        callback=needless,
+    ),
     option(
         "--json",
         "json_path",

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from client_under_test.environments import Prepared
 from conformance.cli.error_report import TROUBLE, in_a_line
+from conformance.cli.invocation import with_scenario
 from conformance.cli.run_options import RunOptions
 from conformance.cli.session import Session
 from conformance.judging import evidence
@@ -93,7 +94,7 @@ class Repetition:
             if record.evidence and record.scenario not in self.base_evidence:
                 client = self._clients[BASE]
                 place = self._session.folder(client) / folder_name(record.scenario)
-                repeat = self._options.again(client)
+                repeat = with_scenario(self._options.again(client), record.scenario)
                 with contextlib.suppress(OSError):  # then there is a comparison without it
                     shutil.rmtree(place, ignore_errors=True)
                     shutil.move(record.evidence, place)

@@ -19,7 +19,7 @@ from conformance.reporting.report import Exit
 from conformance.runner.collection import scenarios, scenarios_named
 from conformance.runner.interruption import last_words
 from conformance.runner.jobs import default_jobs
-from conformance.runner.selection import is_named
+from conformance.runner.selection import is_named, is_selected
 from conformance.spec.catalogue import Catalogue
 
 NOT_REAL = {"interop", "reference"}
@@ -44,6 +44,21 @@ def run_clients(
             if session.comes_up(subject):
                 session.run(subject)
         return session.end()
+
+
+def require_scenarios(options: RunOptions) -> None:
+    """Raise Failure if the options together select no scenario, before anything is built."""
+    given = {
+        "--only": options.only,
+        "--scenario": options.scenario_patterns,
+        "--clause": options.clauses,
+    }
+    named = [option for option, value in given.items() if value]
+    if len(named) > 1:
+        wanted = options.selection()
+        if not any(is_selected(name, claims, wanted) for name, claims in scenarios().items()):
+            both = "both" if len(named) == 2 else "all of"  # noqa: PLR2004 - two options
+            raise Failure(f"no scenario matches {both} {' and '.join(named)}", Exit.NOTHING_RAN)
 
 
 def baselines(

@@ -122,7 +122,8 @@ def _next_steps(repeat: str, scenario: Scenario, *, compares: bool) -> Iterator[
     _, after = _split_at_run(repeat)
     client = after[0] if after else "CLIENT"
     yield "To debug a failure, add --hold to its repeat command: servers and client stay up."
-    yield "A race? Add --times 20 to its repeat command."
+    yield "A repeat has other ports, and with them another ring: if it passes, add --times 10."
+    yield "It also replaces the evidence: add --out FOLDER to keep both."
     built = [*_source_in(after)]
     words = ("serve", scenario.id, "--with", client, *built)
     served = f"{program_of(repeat)} {shlex.join(words)}"

@@ -44,7 +44,8 @@ Alike = Sequence[tuple[Sequence[Change], Group]]
 
 WHAT_TO_DO: Final = (
     "Clauses are rules of the gRFCs on xDS load balancing, which this tool checks from outside. "
-    "What to do now: *When a build is red* in docs/in-ci.md of xdspec."
+    "What to do now: *When a build is red* in docs/in-ci.md of xdspec. A repeat replaces the "
+    "evidence: add --out FOLDER to keep both."
 )
 
 # For people.

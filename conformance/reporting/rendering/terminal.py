@@ -79,6 +79,8 @@ def lines(scene: Scene, width: int) -> Iterator[Line]:
     yield from timeline_lines(scene.timeline, width)
     yield "", ""
     yield f"repeat    {scene.repeat}", ""
+    if not scene.mutant:
+        yield "          It replaces this evidence: add --out FOLDER to keep both", "dim"
 
 
 def _decision(entry: Shown, width: int, rings: list[RingPicture]) -> Iterator[Line]:

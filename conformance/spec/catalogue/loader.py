@@ -60,7 +60,8 @@ class Catalogue:
         """
         clause = self.clauses.get(clause_id)
         if clause is None:
-            near = difflib.get_close_matches(clause_id.upper(), self.clauses, n=1)
+            wanted = re.sub(r"-(\d)$", r"-0\1", clause_id.upper())
+            near = difflib.get_close_matches(wanted, self.clauses, n=1)
             hint = f": did you mean {near[0]}?" if near else "; `xdspec list clauses` shows all"
             raise UnknownClause(f"there is no clause {clause_id}{hint}")
         return clause

@@ -115,6 +115,8 @@ def unbuildable(folder: Path, program: str) -> str:
         (["run", CRASHER, "--scenario", "states"], "did you mean picker.states?"),
         (["run", CRASHER, "--scenario", "shared_by_channels"], "circuit_breaking.shared_by_chan"),
         (["run", CRASHER, "--scenrio", "x"], "--scenario"),
+        (["explain", "A42-PICK-8"], "did you mean A42-PICK-08?"),
+        (["gate", CRASHER, "--base", "1.0", "--no-baseline"], "the gate needs none"),
         (["explain", "A421"], "did you mean A42?"),
         (["explain", "picker.stats"], "did you mean picker.states?"),
         (["merge", "one.json"], "Missing option '-o'"),

@@ -13,6 +13,7 @@ from conformance.cli.invocation import (
     Judging,
     again,
     conditions,
+    counting_known,
     pasteable,
     portable_program,
     program,
@@ -54,6 +55,11 @@ def test_options_that_decide_a_verdict(judging: Judging, *, fast: bool, words: l
 )
 def test_options_that_decide_how_a_client_runs(command: str, found: set[str]) -> None:
     assert conditions(shlex.split(command)) == found
+
+
+def test_a_command_that_counts_known_failures_says_so_once() -> None:
+    once = "./xdspec run go@1.85.0 --seed 7 --no-baseline"
+    assert counting_known("./xdspec run go@1.85.0 --seed 7") == counting_known(once) == once
 
 
 def test_no_value_of_env_is_in_a_command_to_repeat() -> None:
