@@ -203,11 +203,14 @@ def _reused(place: Path, client: Client, version: str, tree: str) -> Built:
     made_once(place, lambda _: None, _build_cache(client))
     age = in_words(time.time() - record.made)
     note = f"using the cached build of {client.name} {version} in {_from_home(place)}"
+    since = (
+        f"made {age} ago from the same files" if client.source else f"{age} old, inputs unchanged"
+    )
     return Built(
         folder=place,
         digest=record.digest,
         tree=tree,
-        note=f"{note} ({age} old, inputs unchanged, sha256 {record.digest[:_DIGITS]})",
+        note=f"{note} ({since}, sha256 {record.digest[:_DIGITS]})",
     )
 
 

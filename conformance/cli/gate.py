@@ -156,7 +156,8 @@ def _base(client: Client, named: str, options: RunOptions) -> Base:
             label = f"base-{commit[:SHORT]}"
             return Base(client=client.built_from(options.source, commit, label), note=note)
         if is_version(named):
-            return Base(client=msgspec.structs.replace(client, version=named))
+            note = f"the base is a release: the checkout has no {named}" if options.source else ""
+            return Base(client=msgspec.structs.replace(client, version=named), note=note)
         if path.exists():
             return Base(client=client.built_from(absolute(path), label="base"))
         if path.suffix == REPORT:

@@ -11,9 +11,10 @@ from rich.markup import escape
 from conformance.judging.process_comparison import described
 from conformance.judging.verdicts import ClauseResult, Reason, Verdict
 from conformance.reporting import report
+from conformance.reporting.advice import advice, first_to_read
 from conformance.reporting.cause_texts import cause_lines
 from conformance.reporting.failure_groups import listed
-from conformance.reporting.failure_texts import Ignored, advice, failures
+from conformance.reporting.failure_texts import Ignored, failures
 from conformance.reporting.outcome import counted, outcome
 from conformance.reporting.report import Exit, NotRun, Run, why_skipped
 from conformance.reporting.stdout import painted
@@ -58,6 +59,7 @@ def show(  # noqa: PLR0913 - all but four by their names
     if verbose:
         _print(console, *map(block, _clause_lines(run, catalogue)))
     found = (
+        *first_to_read(run),
         *failures(
             run,
             catalogue,

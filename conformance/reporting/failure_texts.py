@@ -21,6 +21,7 @@ from conformance.judging.verdicts import (
     behavior_text,
 )
 from conformance.reporting.baseline import Entry
+from conformance.reporting.client_log import log_lines
 from conformance.reporting.failure_groups import (
     FailedDecision,
     Group,
@@ -33,7 +34,7 @@ from conformance.reporting.outcome import counted
 from conformance.reporting.report import Run, Scenario, is_fatal
 from conformance.runner.terminal_escape import block
 from conformance.runner.user_input import WITHHELD
-from conformance.spec.catalogue import Catalogue, Clause, load
+from conformance.spec.catalogue import Catalogue, Clause
 from conformance.spec.catalogue.editions import ENVOY
 
 SHOWN = 8
@@ -81,13 +82,15 @@ def failures(
     """
     made = groups(run, catalogue)
     described: set[str] = set()
+    firsts = {group.first.decision.clause for group in made}
     for group in made:
         is_shared = group.ended_early and len(group.scenarios) > 1
         first = group.first.decision.clause
         if is_shared:
             lines = _ended_alike(run, catalogue, group, repeat)
         else:
-            lines = _group(run, catalogue, group, repeat, is_again=first in described)
+            others = [clause for clause in group.clauses if clause not in firsts]
+            lines = _group(run, catalogue, group, others, repeat, is_again=first in described)
             described.add(first)
         notes = [*_known_upstream(run, group, issues, ignored)]
         yield "\n".join(["", *map(block, (*lines, *notes))])
@@ -176,7 +179,13 @@ def _ended_alike(run: Run, catalogue: Catalogue, group: Group, repeat: str) -> I
 
 
 def _group(
-    run: Run, catalogue: Catalogue, group: Group, repeat: str, *, is_again: bool
+    run: Run,
+    catalogue: Catalogue,
+    group: Group,
+    others: Sequence[str],
+    repeat: str,
+    *,
+    is_again: bool,
 ) -> Iterator[str]:
     """Describe a group by its most basic clause, and name the others in one line.
 
@@ -184,10 +193,11 @@ def _group(
         run: the run.
         catalogue: the clauses.
         group: the group.
+        others: its clauses without those that a group begins with, which has a block of its own.
         repeat: the beginning of the command that runs one scenario again.
         is_again: whether an earlier group has described the clause: its rule is left out then.
     """
-    first, *others = group.clauses
+    first = group.clauses[0]
     yield from _of_clause(run, catalogue, group.of(first), repeat, is_again=is_again)
     if others:
         clauses = "1 more clause fails" if len(others) == 1 else f"{len(others)} more clauses fail"
@@ -229,7 +239,7 @@ def _of_clause(
     if several and result.edition and result.editions_consistent is not None:
         yield _judged(result.edition, result.editions_consistent)
     if first.reason is Reason.STATED:
-        fits = _fits_another(decision for _, decision in places)
+        fits = fits_another_choice(decision for _, decision in places)
         mend = "correct the client, or that line" if fits else "correct the client"
         yield f"  states    {_where_stated(clause.id)}: {mend}"
     yield f"  scenario  {scenario.id}"
@@ -257,71 +267,7 @@ def _known_in(run: Run, clause: str) -> Iterator[str]:
             yield scenario.id
 
 
-def advice(run: Run) -> Iterator[str]:
-    """Return what to do about failures and errors, if all of them together tell that."""
-    findings = [finding for scenario in run.scenarios for finding in scenario.findings]
-    late = sum(
-        any(finding.reason is Reason.TIMING for finding in scenario.findings)
-        for scenario in run.scenarios
-    )
-    if late:
-        scenarios = "1 scenario has" if late == 1 else f"{late} scenarios have"
-        yield (
-            f"\n{scenarios} no verdict, since this machine was too slow: run again while it has "
-            "less to do, or with fewer --jobs"
-        )
-    keys = [
-        finding
-        for finding in findings
-        if finding.clause == CLAUSE and finding.reason is Reason.STATED
-    ]
-    if keys:
-        keys_are = "The keys of ring entries differ from client.toml (ring-key-formats)"
-        if not _fits_another(keys):
-            keys_are = "The keys of ring entries fit no known format: the client's rings changed"
-        yield f"\n{keys_are}. Other failures on rings may follow from that alone"
-    if run.identity.is_adapter and any(
-        finding.reason in {Reason.LIED, Reason.EXITED} for finding in findings
-    ):
-        yield (
-            "\nA client that exits or reports what did not happen is usually a bug of the adapter: "
-            f"`{program_of(run.repeat)} doctor {shlex.quote(run.identity.source)}`"
-        )
-    yield from _another_edition(run)
-
-
-def _another_edition(run: Run) -> Iterator[str]:
-    """Return that failures fit another edition, if most of them do."""
-    failed = [
-        clause
-        for clause in run.clauses.values()
-        if clause.verdict is Verdict.FAIL and not clause.expected
-    ]
-    fit = [
-        result
-        for result in failed
-        if result.reason is Reason.EDITION and result.editions_consistent
-    ]
-    if not fit:
-        return
-    fitting = {edition for result in fit for edition in result.editions_consistent or ()}
-    names = " or ".join(edition for edition in load().editions.ids if edition in fitting)
-    what = "1 failure shows" if len(fit) == 1 else f"{len(fit)} failures show"
-    begin = f"\n{what} the behavior of {names}, but client.toml declares another edition. "
-    others = len(failed) - len(fit)
-    if others > len(fit):
-        yield (
-            f"{begin}But {others} match no wording. A defect can look like another edition, so "
-            "start with those"
-        )
-    else:
-        yield (
-            f"{begin}If a change of the client caused this, it is a regression. Change "
-            "client.toml only for a release whose documents claim that edition"
-        )
-
-
-def _fits_another(stated: Iterable[Decision]) -> bool:
+def fits_another_choice(stated: Iterable[Decision]) -> bool:
     """Return whether the client made another known choice than the stated one."""
     return any(result.choices and result.choices != NONE_KNOWN for result in stated)
 
@@ -391,6 +337,8 @@ def _evidence(scenario: Scenario, found: Iterable[Decision], repeat: str) -> Ite
         yield f"              and {counted(len(served) - SERVED, 'more configuration')}"
     if scenario.left:
         yield f"    left      files of the client: {listed(scenario.left, LEFT)}"
+    for line in log_lines(scenario.evidence):
+        yield f"    log       {line}"
     yield f"    repeat    {repeat} --scenario {shlex.quote(scenario.id)}"
     if f"={WITHHELD}" in repeat:
         yield "              Fill in the values of --env: reports never contain them"

@@ -11,6 +11,7 @@ from xml.etree.ElementTree import Element, ElementTree, SubElement
 
 from conformance.judging.verdicts import Verdict
 from conformance.reporting.clause_summary import Kind
+from conformance.reporting.client_log import log_lines
 from conformance.reporting.failure_groups import FailedDecision, Group, groups, listed
 from conformance.reporting.failure_texts import (
     evidence_of,
@@ -130,8 +131,11 @@ def _lucky_lines(found: Gate, *, verbose: bool = False) -> Iterator[str]:
     rest = [change for change in lucky if change not in rates]
     once = [change.clause for change in rest if not change.strength.is_open]
     if once:
-        hint = f"add --clause ID to run one {RUNS} times"
-        yield f"{counted(len(once), 'clause')} not reproduced: {listed(once, NAMED)}; {hint}"
+        hint = f"--clause ID runs one {RUNS} times, and decides"
+        yield (
+            f"{counted(len(once), 'clause')} differed once and not when repeated, so undecided: "
+            f"{listed(once, NAMED)}; {hint}"
+        )
     if choices := [change.clause for change in rest if change.strength.is_open]:
         yield f"{counted(len(choices), 'free choice')}: {listed(choices, NAMED)}"
 
@@ -210,6 +214,7 @@ def _evidence(change: Change, group: Group, repeat: str) -> Iterator[tuple[str, 
     if served := [*dict.fromkeys(place.scenario.served)]:
         others = f" (the first of {len(served)} configurations)" if len(served) > 1 else ""
         yield "served", f"{served[0]}{others}"
+    yield from (("log", line) for line in log_lines(place.scenario.evidence))
     yield "repeat", f"{repeat} --scenario {shlex.quote(place.scenario.id)}"
 
 

@@ -16,7 +16,6 @@ from rich.progress import Progress as Bar
 from conformance import timing
 from conformance.judging.evidence import Record
 from conformance.judging.verdicts import BAD, Cause, Verdict, worst
-from conformance.reporting.outcome import counted
 from conformance.reporting.stdout import painted
 from conformance.runner.progress import Known, Progress, nobody_knows
 
@@ -159,7 +158,7 @@ class Live(Progress):
             return ""
         if self._known is nobody_knows:
             return f"{len(self._failed)} failed"
-        return counted(len(self._failed), "new failure")
+        return f"{len(self._failed)} with new failures"
 
     @property
     def _is_step(self) -> bool:

@@ -13,6 +13,7 @@ from conformance.judging import evidence
 from conformance.judging.evidence import BadEvidence, JudgedClient, Record
 from conformance.judging.expectations import Expectation, LoadMatches, MatchesRing
 from conformance.judging.verdicts import Check, Decision, Verdict, expectation_of, leaves_a_choice
+from conformance.reporting.client_log import quoted
 from conformance.reporting.rendering.comparison import Compared, compared
 from conformance.reporting.rendering.folder import Folder, read_folder
 from conformance.reporting.rendering.loads import LoadPicture, load_picture
@@ -78,6 +79,8 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
     served: tuple[str, ...]
     left: tuple[str, ...]
+    logs: tuple[str, ...] = ()
+    """What the client wrote to stderr: each file, with a line of it."""
     told_repeat: str = ""
     """The command that runs it again, as the record has it."""
 
@@ -141,9 +144,10 @@ def _drawable(
     """Return the scene of a folder whose record was read; raise BadEvidence if there is none."""
     folder = read_folder(place, record)
     try:
-        return scene_of(folder, decisions, catalogue)
+        drawn = scene_of(folder, decisions, catalogue)
     except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise BadEvidence(f"{place.place} cannot be drawn: {error}") from None
+    return msgspec.structs.replace(drawn, logs=tuple(quoted(place)))
 
 
 def scene_of(folder: Folder, decisions: tuple[Decision, ...], catalogue: Catalogue) -> Scene:

@@ -78,6 +78,7 @@ def lines(scene: Scene, width: int) -> Iterator[Line]:
     yield "", ""
     yield from timeline_lines(scene.timeline, width)
     yield "", ""
+    yield from ((f"log       {line}", "") for line in scene.logs)
     yield f"repeat    {scene.repeat}", ""
     if not scene.mutant:
         yield "          It replaces this evidence: add --out FOLDER to keep both", "dim"

@@ -75,7 +75,7 @@ async def test_nobody_reads_what_a_run_says(started: Started) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "count"), [((), ", 1 new failure, "), (("--no-baseline",), ", 1 failed, ")]
+    ("options", "count"), [((), ", 1 with new failures, "), (("--no-baseline",), ", 1 failed, ")]
 )
 def test_progress_calls_a_failure_new_only_beside_a_baseline(
     tmp_path: Path, options: tuple[str, ...], count: str

@@ -228,7 +228,7 @@ async def test_a_brief_run_lists_what_needs_attention(xdspec: Any) -> None:
     assert ended.code == 1
     lines = ended.out.splitlines()
     assert lines[0].startswith("     1/1  fail (crashed)  ring.size[by-weight]")
-    assert lines[1].startswith("     1/1  scenarios run, 1 new failure, in ")
+    assert lines[1].startswith("     1/1  scenarios run, 1 with new failures, in ")
     assert sum(line.startswith("FAIL (crashed)") for line in lines) == 1
     assert not any(line.startswith("  A42-RING-09 ") for line in lines)
     assert lines[-1].endswith("s: does not conform (2 new failures)")

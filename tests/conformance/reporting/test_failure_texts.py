@@ -15,13 +15,13 @@ from conformance.judging.aborts import NEVER_CONNECTED
 from conformance.judging.evidence import JudgedClient, Record
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import console
+from conformance.reporting.advice import advice, first_to_read
 from conformance.reporting.baseline import Entry
 from conformance.reporting.build_run import build_run
 from conformance.reporting.failure_texts import (
     SHOWN,
     STOPPED,
     Ignored,
-    advice,
     failures,
     program_of,
 )
@@ -194,8 +194,6 @@ NO_KEYS = msgspec.structs.replace(CHANGED, choices=("none of the known",))
         ),
         ([EDITION, fails(MUST), fails(OTHER)], "But 2 match no wording. A defect can look"),
         ([EDITION, fails(MUST)], "If a change of the client caused this, it is a regression. "),
-        ([CHANGED], "The keys of ring entries differ from client.toml (ring-key-formats)"),
-        ([NO_KEYS], "The keys of ring entries fit no known format: the client's rings changed"),
         (
             [errs(Reason.TIMING, "late")],
             "1 scenario has no verdict, since this machine",
@@ -205,6 +203,19 @@ NO_KEYS = msgspec.structs.replace(CHANGED, choices=("none of the known",))
 def test_advice_follows_the_cause(decisions: list[Decision], words: str) -> None:
     (text,) = advice(run(record("a", *decisions)))
     assert words in text
+
+
+@pytest.mark.parametrize(
+    ("decision", "words"),
+    [
+        (CHANGED, "The keys of ring entries differ from client.toml (ring-key-formats)"),
+        (NO_KEYS, "The client's rings match no known format of ring keys"),
+    ],
+)
+def test_what_explains_failures_on_rings_comes_first(decision: Decision, words: str) -> None:
+    (text,) = first_to_read(run(record("a", decision)))
+    assert words in text
+    assert not [*first_to_read(run(record("a", fails())))]
 
 
 def test_an_adapter_of_the_users_own_is_to_be_doubted_first() -> None:

@@ -180,7 +180,10 @@ def test_a_race_is_told_as_a_rate() -> None:
     assert "reproduced in 9 of 10 runs, on the base in 0 of 10 (p = " in f"{often.changes[0]}"
     assert "reproduced in 3 of 10 runs, on the base in 0 of 10 (p = 0.11)" in f"{rare.changes[0]}"
     assert rare.changes[0].is_luck
-    hint = f"  1 clause not reproduced: {CLAUSE}; add --clause ID to run one 10 times"
+    hint = (
+        f"  1 clause differed once and not when repeated, so undecided: {CLAUSE}; "
+        "--clause ID runs one 10 times, and decides"
+    )
     once = compared([PASS], [FAIL], on_head=[good], on_base=[good])
     assert hint in lines(once, bad, CATALOGUE, "one")
     assert hint not in lines(rare, bad, CATALOGUE, "one")

@@ -16,7 +16,7 @@ from rich.console import Console
 from conformance.judging.evidence import Record
 from conformance.judging.ring_keys import RingKeys
 from conformance.judging.verdicts import ClauseResult, Reason, Verdict
-from conformance.reporting import console, failure_texts, report
+from conformance.reporting import advice, console, failure_texts, report
 from conformance.reporting.provenance import provenance
 from conformance.reporting.report import Exit, Report, Run, exit_of, first_of
 from conformance.spec.catalogue import Strength
@@ -56,7 +56,7 @@ def test_why_a_clause_was_skipped() -> None:
 def test_another_edition_is_advised_for_failures_only(verdict: Verdict, advised: int) -> None:
     otherwise = decision("A42-PRO-10", verdict, Reason.EDITION)
     fitting = msgspec.structs.replace(otherwise, editions_consistent=("A61",))
-    assert len([*failure_texts.advice(run(record("ring.a", fitting)))]) == advised
+    assert len([*advice.advice(run(record("ring.a", fitting)))]) == advised
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_the_line_of_a_manifest_that_is_not_true_is_named(
     text, _ = failure_texts.failures(made, CATALOGUE, "xdspec run", "https://example.com")
     assert line in text
     assert "--strict" not in text
-    assert len([*failure_texts.advice(made)]) == advised
+    assert len([*advice.advice(made), *advice.first_to_read(made)]) == advised
 
 
 def test_the_clauses_used_here_are_what_their_names_say() -> None:

@@ -277,13 +277,13 @@ def test_a_terminal_shows_the_lanes() -> None:
     (eds,) = [line for line in told if line.startswith("  EDS")]
     assert "○" in eds
     assert "✕" in eds
-    assert told[-1] == "repeat    xdspec run go@1.2 --seed 7 --scenario ring.search"
+    assert told[-2] == "repeat    xdspec run go@1.2 --seed 7 --scenario ring.search"
     command = "xdspec run /src/go --seed 7 --fast --scenario ring.search"
     scene = scene_of(WHOLE, decisions, CATALOGUE)
     told = [
         text for text, _ in terminal.lines(msgspec.structs.replace(scene, told_repeat=command), 100)
     ]
-    assert told[-1] == f"repeat    {command}"
+    assert told[-2] == f"repeat    {command}"
 
 
 @pytest.mark.parametrize(
