@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from typing import Final
 
 LINES: Final = 10
 """Lines that are printed with a broken rule."""
 
-_HEAD: Final = 110
-_TAIL: Final = 80
+_HEAD: Final = 130
+_TAIL: Final = 60
 """Characters that stay of a long line. In a `start_calls`, the limits come after the calls."""
+
+_LONG_FIELDS: Final = (
+    (re.compile(r'("path": ?"/)[^"]*"'), r'\1…"'),
+    (re.compile(r'("metadata": ?)\[\[[^{}]*?\]\]'), r"\1[…]"),
+)
+"""Fields of a call that are left out first: the fields behind them say what the call asks for."""
+
+_MOST_READ: Final = 4096
+"""Characters of a long line in which fields are left out."""
 
 
 class Exchange:
@@ -41,6 +51,10 @@ class Exchange:
 
 def _shortened(line: bytes) -> str:
     text = line.rstrip(b"\n").decode("utf-8", "backslashreplace")
+    for field, shorter in _LONG_FIELDS:
+        if len(text) <= _HEAD + _TAIL:
+            return text
+        text = field.sub(shorter, text[:_MOST_READ]) + text[_MOST_READ:]
     if len(text) <= _HEAD + _TAIL:
         return text
     return f"{text[:_HEAD]} … {text[-_TAIL:]}"

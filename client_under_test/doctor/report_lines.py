@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from client_under_test.doctor.check import Finding
 from client_under_test.doctor.rules import every_check
@@ -12,14 +13,21 @@ UNSEEN = (
 )
 """What a healthy adapter may still have wrong."""
 
+_PLACES: Final = {
+    "version": "in client.toml and in the program",
+    "name": "of the library in the program",
+    "issues": "in client.toml",
+}
+"""Where the skeleton has its placeholders."""
+
 
 def lines(finding: Finding, earlier: Iterable[Finding] = ()) -> Iterator[str]:
     """Return the lines of a finding.
 
-    Checks that wait for another check are listed at the end, and so are those that a cause broke
-    which an earlier finding describes.
+    Some checks are listed at the end only: those that wait for another check, those that need a
+    missing capability, and those that a cause broke which an earlier finding describes.
     """
-    if finding.waits_for or first_of(finding, earlier):
+    if finding.waits_for or finding.missing or first_of(finding, earlier):
         return
     yield f"{finding.verdict:7}  {finding.check:15}  {finding.rule}"
     if finding.seen:
@@ -60,15 +68,15 @@ def last_lines(
         yield f"likewise {', '.join(same)}: the same as {first}"
     if waiting:
         yield f"later    {', '.join(waiting)}"
-    found = {finding.check for finding in findings}
-    unlisted = [check.name for check in every_check() if check.name not in found]
+    able = {finding.check for finding in findings if not finding.missing}
+    unlisted = [check.name for check in every_check() if check.name not in able]
     if unlisted:
         yield f"skipped  {', '.join(unlisted)}: client.toml does not declare their capabilities"
-    undeclared = len(unlisted) + sum(bool(finding.missing) for finding in findings)
+    undeclared = len(unlisted)
     if not wrong:
         if placeholders:
-            named = ", ".join(f"{what} {value}" for what, value in placeholders.items())
-            yield f"note     still the skeleton's, in client.toml and in the program: {named}"
+            named = "; ".join(f"`{what}` {_PLACES[what]}" for what in placeholders)
+            yield f"note     still the skeleton's: {named}"
         yield UNSEEN
         rules = "1 rule needs" if undeclared == 1 else f"{undeclared} rules need"
         for_want = f"; {rules} capabilities that client.toml does not declare"

@@ -94,6 +94,7 @@ class Batch:
         self._dialogue = dialogue
         self._number = number
         self._ids = tuple(call.id for call in calls)
+        self._deadlines = {call.id: call.deadline for call in calls}
         self._outcomes: dict[str, Outcome] = {}
         self._given_up: set[str] = set()
         self._opened: dict[str, OpenedStream] = {}
@@ -137,10 +138,15 @@ class Batch:
                 raise self._dialogue.done_missing(self._number) from None
             raise self._dialogue.hung(
                 f"did not end {len(missing)} of {len(self._ids)} calls within {deadline:g} s, "
-                f"such as {missing[0]}"
+                f"such as {self._named(missing[0])}"
             ) from None
         self._dialogue.check_refusal(self._number, "`start_calls`")
         return tuple(self._outcomes[name] for name in self._ids)
+
+    def _named(self, call: str) -> str:
+        """Return the id of a call, with its deadline if it has one."""
+        limit = self._deadlines.get(call)
+        return call if limit is None else f"{call} (deadline {limit:g} s)"
 
     async def outcome(self, name: str, *, deadline: float) -> Outcome:
         """Wait for the outcome of one call.
@@ -153,7 +159,9 @@ class Batch:
             async with asyncio.timeout(deadline):
                 await self._dialogue.until(lambda: name in self._outcomes or self._is_over())
         except TimeoutError:
-            raise self._dialogue.hung(f"did not end call {name} within {deadline:g} s") from None
+            raise self._dialogue.hung(
+                f"did not end call {self._named(name)} within {deadline:g} s"
+            ) from None
         self._dialogue.check_refusal(self._number, "`start_calls`")
         return self._outcomes[name]
 

@@ -18,13 +18,13 @@ def contradiction(hello: Hello, prepared: Prepared) -> str | None:
     told, stated = set(hello.capabilities), set(manifest.capabilities)
     if more := sorted(told - stated):
         return (
-            f"client.toml lacks {_words(more)}: remove it from what the program reports in hello, "
-            "or add it to client.toml"
+            f"hello reports {_words(more)}, and client.toml does not: make both lists of "
+            "capabilities equal"
         )
     if fewer := sorted(stated - told - DEPENDS_ON_VERSION):
         return (
-            f"hello lacks {_words(fewer)}: remove it from client.toml, or add it to what the "
-            "program reports in hello"
+            f"client.toml declares {_words(fewer)}, and hello does not: make both lists of "
+            "capabilities equal"
         )
     if _is_same(hello.version, prepared.version):
         return None

@@ -273,10 +273,10 @@ def test_a_cause_is_described_once(small: dict[str, list[str]]) -> None:
 
 
 def test_the_values_of_the_skeleton_are_noted(findings: dict[str, tuple[Finding, ...]]) -> None:
-    notes = list(last_lines("mine", findings["secluded"], {"version": "0.1.0"}))
-    assert (
-        "note     still the skeleton's, in client.toml and in the program: version 0.1.0" in notes
-    )
+    old = scaffold.placeholders_of("0.1.0", "grpc-go", "https://example.com/issues")
+    notes = list(last_lines("mine", findings["secluded"], old))
+    version, issues = "`version` in client.toml and in the program", "`issues` in client.toml"
+    assert f"note     still the skeleton's: {version}; {issues}" in notes
     notes = list(last_lines("mine", findings["liar"], {"version": "0.1.0"}))
     assert not any(line.startswith("note") for line in notes)
     assert scaffold.placeholders_of("0.1.0", "scaffold", "https://example.com/issues") == {

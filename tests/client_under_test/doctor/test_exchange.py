@@ -32,6 +32,22 @@ def test_a_long_line_keeps_its_start_and_its_end() -> None:
     assert len(line) < 200
 
 
+def test_the_fields_of_a_long_call_are_kept() -> None:
+    call = (
+        '{"id":"call-20","path":"/xdspec.Doctor/unary","metadata":[["xdspec-call","call-20"],'
+        '["xdspec-do","sleep-5000"]],"deadline":200000,"wait_for_ready":false,"kept_open":false}'
+    )
+    exchange = Exchange()
+    for calls in (call, ",".join([call] * 3)):
+        line = f'{{"type":"start_calls","id":12,"channel":11,"calls":[{calls}],'
+        exchange.sent(f'{line}"concurrency":1,"pace":null}}\n'.encode())
+    single, many = exchange.lines
+    assert '"path":"/…","metadata":[…],"deadline":200000,"wait_for_ready":false' in single
+    assert single.endswith('"kept_open":false}],"concurrency":1,"pace":null}')
+    assert '"deadline":200000' in many
+    assert many.endswith('"concurrency":1,"pace":null}')
+
+
 def test_bytes_that_are_not_text_are_escaped() -> None:
     exchange = Exchange()
     exchange.received(b"\xff\n")

@@ -59,8 +59,8 @@ def test_capabilities_are_told_in_any_order_and_all_of_them() -> None:
         why = contradiction(msgspec.structs.replace(HELLO, capabilities=fewer), MUTE)
         lost = ", ".join(f"`{able}`" for able in sorted(set(ABLE) - set(fewer)))
         assert why == (
-            f"hello lacks {lost}: remove it from client.toml, or add it to what the program "
-            "reports in hello"
+            f"client.toml declares {lost}, and hello does not: make both lists of capabilities "
+            "equal"
         )
 
 
@@ -75,6 +75,5 @@ def test_old_versions_may_lack_a_bootstrap_per_channel() -> None:
     more = msgspec.structs.replace(HELLO, contract=2, capabilities=(*ABLE, own))
     why = contradiction(more, MUTE)
     assert why == (
-        f"client.toml lacks `{own}`: remove it from what the program reports in hello, or add it "
-        "to client.toml"
+        f"hello reports `{own}`, and client.toml does not: make both lists of capabilities equal"
     )
