@@ -284,6 +284,7 @@ def _gate(client: str, **options: Any) -> int:
         junit_path=options.pop("junit_path"),
         markdown=options.pop("markdown"),
         summary_path=options.pop("summary_path"),
+        annotations_path=options.pop("annotations_path"),
     )
     two_files(wish.json_path, wish.junit_path, "--json and --junit")
     if options["commit"] and not options["source"]:

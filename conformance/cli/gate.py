@@ -68,6 +68,7 @@ class GateOptions(msgspec.Struct, frozen=True, kw_only=True):
     junit_path: Path | None
     markdown: bool
     summary_path: Path | None
+    annotations_path: Path | None = None
 
 
 class Base(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,6 +134,9 @@ def gate(
     page = [*gate_texts.markdown(compared, after, catalogue, repeat)]
     if wish.summary_path:
         files.write(wish.summary_path, "".join(f"{line}\n" for line in page).encode())
+    if wish.annotations_path:
+        told = gate_texts.annotation_lines(compared, after, catalogue, repeat)
+        files.write(wish.annotations_path, "".join(f"{line}\n" for line in told).encode())
     if wish.markdown:
         text: Iterable[str] = page
     else:

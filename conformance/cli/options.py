@@ -365,6 +365,15 @@ GATE = (
         metavar="FILE",
         help="Write Markdown, such as for the page of a CI job.",
     ),
+    option(
+        "--annotations",
+        "annotations_path",
+        group=OUTPUT,
+        type=Path,
+        callback=writable,
+        metavar="FILE",
+        help="Write annotations for GitHub runners.",
+    ),
     OUT_OPTION,
     option(
         "-v",

@@ -26,7 +26,8 @@ from conformance.reporting.markdown import code, escaped
 from conformance.reporting.outcome import counted
 from conformance.reporting.rates import BY_CHANCE
 from conformance.reporting.repeats import RUNS
-from conformance.reporting.report import Run
+from conformance.reporting.report import Exit, Run
+from conformance.reporting.summary import ANNOTATIONS, annotation
 from conformance.runner import files
 from conformance.spec.catalogue import Catalogue
 
@@ -298,6 +299,25 @@ def _table(title: str, changes: Sequence[Change]) -> Iterator[str]:
         cells = (f"{change.clause} [{change.strength.value}]", change.title, f"{change}")
         scenarios = "<br>".join(code(name, in_cell=True) for name in change.scenarios[:NAMED])
         yield f"| {' | '.join(escaped(cell) for cell in cells)} | {scenarios} |"
+
+
+def annotation_lines(found: Gate, head: Run, catalogue: Catalogue, repeat: str) -> Iterator[str]:
+    """Return commands for GitHub's runners: the conclusion, and each cause of broken clauses.
+
+    `markdown` describes the arguments.
+    """
+    if not found.broken:
+        return
+    yield annotation(
+        "error" if found.exit is Exit.DEVIATES else "warning", "xdspec", found.last_word
+    )
+    for own, group in [*_groups_of_broken(found, head, catalogue)][: ANNOTATIONS - 1]:
+        first, *others = own
+        more = f" (+{counted(len(others), 'clause')})" if others else ""
+        words = (f"{name}: {text}" for name, text in _evidence(first, group, repeat))
+        kind = "error" if any(change.is_fatal for change in own) else "warning"
+        title = f"{first.clause}: {first.title}{more}"
+        yield annotation(kind, title, "\n".join((f"{first}", *words)))
 
 
 def write_json(found: Gate, path: Path) -> None:

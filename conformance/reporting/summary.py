@@ -60,11 +60,11 @@ def rows(run: Run, catalogue: Catalogue) -> Iterator[FailureRow]:
         clause = catalogue[first.clause]
         is_shared = group.ended_early and len(group.scenarios) > 1
         others = len(group.clauses) - 1
-        more = f" and {counted(others, 'more clause')}" if others else ""
+        more = f" (+{counted(others, 'clause')})" if others else ""
         yield FailureRow(
             title=f"{len(group.scenarios)} scenarios"
             if is_shared
-            else f"{clause.id} {clause.title}{more}",
+            else f"{clause.id}: {clause.title}{more}",
             verdict=first.verdict,
             reason=first.reason,
             saw=group.gist if is_shared else first.differs or first.saw,
@@ -140,7 +140,7 @@ def annotation_lines(reports: Iterable[Report], catalogue: Catalogue) -> Iterato
     errors = [line for is_error, line in told if is_error]
     if len(errors) > ANNOTATIONS:
         left = len(errors) - ANNOTATIONS + 1
-        errors[ANNOTATIONS - 1 :] = [_command("error", "xdspec", f"{left} more: see the summary")]
+        errors[ANNOTATIONS - 1 :] = [annotation("error", "xdspec", f"{left} more: see the summary")]
     yield from errors
     yield from [line for is_error, line in told if not is_error][:ANNOTATIONS]
 
@@ -152,14 +152,14 @@ def _told(report: Report, catalogue: Catalogue) -> Iterator[tuple[bool, str]]:
         for row in rows(run, catalogue):
             words = f"{row.words}\nin {', '.join(row.scenarios)}"
             kind = "error" if row.is_fatal else "warning"
-            yield row.is_fatal, _command(kind, f"{run.client}: {row.title}", words)
+            yield row.is_fatal, annotation(kind, f"{run.client}: {row.title}", words)
         for words in (*run.surprises, *run.troubles):
-            yield True, _command("error", str(run.client), words)
+            yield True, annotation("error", str(run.client), words)
         for words in run.endings:
-            yield False, _command("warning", str(run.client), words)
+            yield False, annotation("warning", str(run.client), words)
     for left in report.not_run:
         is_error = left.verdict is Verdict.ERROR
-        yield is_error, _command("error" if is_error else "warning", left.client, _why(left))
+        yield is_error, annotation("error" if is_error else "warning", left.client, _why(left))
 
 
 def _verdict(run: Run) -> str:
@@ -170,8 +170,8 @@ def _why(left: NotRun) -> str:
     return f"{left.verdict} ({left.reason}): {left.words}"
 
 
-def _command(kind: str, title: str, words: str) -> str:
-    """In their syntax, in which some characters end a property, a name or a line."""
+def annotation(kind: str, title: str, words: str) -> str:
+    """Return a command of GitHub's runners; some characters are escaped in their syntax."""
     return f"::{kind} title={_quoted(title, more={':': '%3A', ',': '%2C'})}::{_quoted(words)}"
 
 

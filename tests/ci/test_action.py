@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -151,6 +152,8 @@ def test_a_step_of_a_change(tmp_path: Path, library: Path) -> None:
     )
     assert left.page.startswith(f"### xdspec: {word}\n")
     assert f"::error title=xdspec::{word}" in left.said.splitlines()
+    (own,) = [line for line in left.said.splitlines() if line.startswith("::error title=A42")]
+    assert re.search(r"::error title=A42-RING-\d\d%3A .*%0Aexpected: .*%0Aobserved: .*%0A", own)
     assert left.outputs["code"] == "1"
     assert '"is_fatal": true' in Path(left.outputs["report"]).read_text("utf-8")
     kept = Path(left.outputs["folder"])
@@ -187,3 +190,11 @@ def test_a_step_of_which_the_input_is_bad(
     assert words in left.said
     assert "Traceback" not in left.said
     assert left.page == ""
+
+
+def test_a_gate_that_compares_nothing_says_why_on_the_page(tmp_path: Path) -> None:
+    left = step(tmp_path, "nobody", ONE, base="1.0.0")
+    assert left.code == 4
+    assert "::error title=xdspec::xdspec: there is no client nobody" in left.said
+    assert left.page.startswith("### xdspec: not judged (code 4)\n")
+    assert "there is no client nobody" in left.page

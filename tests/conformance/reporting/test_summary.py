@@ -96,7 +96,7 @@ def test_a_run_of_which_everything_is_well() -> None:
 
 def test_annotations_in_their_syntax() -> None:
     first, second, untrue, left = annotation_lines([report(RUN, not_run=(MISSING,))], load())
-    assert first.startswith("::error title=one 1.2.3%3A A42-RING-06 ")
+    assert first.startswith("::error title=one 1.2.3%3A A42-RING-06%3A ")
     assert first.endswith("::fail (deviates): 17 | 3%0A100 %25; expected: 20%0Ain ring.some[1]")
     assert second.endswith("::error (timing): a late machine%0Ain ring.some[2]")
     assert untrue.startswith("::error title=one 1.2.3::")
@@ -108,7 +108,7 @@ def test_a_failure_that_fails_no_run_is_a_warning() -> None:
         clause.id for clause in load() if clause.strength == "SHOULD" and not clause.awaits
     )
     (line,) = annotation_lines([report(run(decision(should, *DEVIATES, saw="x")))], load())
-    assert line.startswith(f"::warning title=one 1.2.3%3A {should} ")
+    assert line.startswith(f"::warning title=one 1.2.3%3A {should}%3A ")
 
 
 def test_what_ended_many_is_one_row() -> None:
