@@ -45,8 +45,8 @@ def converted(raw: dict[str, Any], kind: type[_Struct]) -> _Struct:
         path = re.sub(r"^.*\$\.?|`$", "", where)
         hint = _hint(what, inspect.type_info(kind), path, of_key=where.startswith("`key`"))
         field = _named(raw, kind, path)
-        words = f"{field or 'the file'}: {_in_words(what)}{hint}"
-        raise BrokenRule(words) from trouble
+        where = f"{field}: " if field else ""
+        raise BrokenRule(f"{where}{_in_words(what)}{hint}") from trouble
 
 
 def _in_words(what: str) -> str:
@@ -55,6 +55,8 @@ def _in_words(what: str) -> str:
         plainly = pattern[1].replace(r"\\", "\\")
         if plainly in PATTERNS:
             return PATTERNS[plainly]
+    if key := re.fullmatch("Object (missing required|contains unknown) field (`.*`)", what):
+        return f"the key {key[2]} is missing" if key[1].startswith("m") else f"unknown key {key[2]}"
     plain = f"{what[:1].lower()}{what[1:]}"
     unquoted = re.fullmatch(r"Expected `str[^`]*`, got `(int|float|bool|date|time|datetime)`", what)
     return f"write it in quotes ({plain})" if unquoted else plain
@@ -98,7 +100,7 @@ def _hint(what: str, kind: inspect.Type, path: str, *, of_key: bool) -> str:
     if unknown:
         near = sorted(difflib.get_close_matches(unknown[1], known, n=2))
         homes = _where(tuple(_homes(kind, unknown[1])))
-        hint = [f"did you mean {' or '.join(near)}?"] if near else []
+        hint = [f"did you mean {' or '.join(f'`{key}`' for key in near)}?"] if near else []
         hint += [f"`{unknown[1]}` belongs {homes}"] if homes else []
         hint = hint or [f"there are {', '.join(known)}"]
         return f": {' '.join(hint)}"

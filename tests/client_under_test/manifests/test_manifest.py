@@ -14,7 +14,7 @@ from client_under_test.manifests.clients import built_in, find
 from client_under_test.manifests.manifest import Manifest
 from client_under_test.manifests.manifest_file import parse, read
 
-UNKNOWN = "object contains unknown field"
+UNKNOWN = "unknown key"
 
 GOOD = """
 name = "some"
@@ -66,7 +66,7 @@ def some(text: str = GOOD) -> Manifest:
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ('name = "some"', "", "the file: object missing required field `name`"),
+        ('name = "some"', "", "the key `name` is missing"),
         ('name = "some"', "name = 1.5", "name: write it in quotes (expected `str`, got `float`)"),
         (
             'name = "some"',
@@ -76,7 +76,7 @@ def some(text: str = GOOD) -> Manifest:
         ('"watch"]', '"fly"]', "capabilities[1]: invalid enum value 'fly': there are "),
         ('"watch"]', '"watch"', "the file is not TOML"),
         ("https:", "ftp:", "issues: write an address that begins with https:// or"),
-        ("[python]", "[pythno]", "the file: object contains unknown field `pythno`"),
+        ("[python]", "[pythno]", "unknown key `pythno`: did you mean `python`?"),
         (
             "[knobs]",
             '[source]\nof = "a program"\nstart-environment = { A = "{source}" }\n[knobs]',
@@ -106,7 +106,7 @@ def some(text: str = GOOD) -> Manifest:
         (
             "issues =",
             'versions = ">1"\nissues =',
-            f"the file: {UNKNOWN} `versions`: did you mean variants or version? `versions` belongs",
+            f"{UNKNOWN} `versions`: did you mean `variants` or `version`? `versions` belongs",
         ),
         (
             "[start]",
@@ -146,12 +146,12 @@ def some(text: str = GOOD) -> Manifest:
         (
             "follows-also",
             "follows",
-            "variants.old: object contains unknown field `follows`: did you mean follows-also",
+            "variants.old: unknown key `follows`: did you mean `follows-also`",
         ),
         (
             'option = "ring.cap"',
             "x = 1",
-            "knobs.ring_size_cap: object contains unknown field `x`: there are option, environment",
+            "knobs.ring_size_cap: unknown key `x`: there are option, environment",
         ),
         (
             'GUARD = "false"',
