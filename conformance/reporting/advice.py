@@ -44,7 +44,7 @@ def advice(run: Run) -> Iterator[str]:
         finding.reason in {Reason.LIED, Reason.EXITED} for finding in findings
     ):
         yield (
-            "\nA client that exits or reports what did not happen is usually a bug of the adapter: "
+            "\nIf the client exits, or reports what did not happen, the adapter usually has a bug: "
             f"`{program_of(run.repeat)} doctor {shlex.quote(run.identity.source)}`"
         )
     yield from _another_edition(run)
@@ -73,6 +73,11 @@ def _another_edition(run: Run) -> Iterator[str]:
         yield (
             f"{begin}But {others} match no wording. A defect can look like another edition, so "
             "start with those"
+        )
+    elif run.identity.is_adapter and not run.known:
+        yield (
+            f"{begin}If the client's documents claim {names}, add it to `follows` in client.toml. "
+            "Otherwise it is a failure"
         )
     else:
         yield (

@@ -214,10 +214,9 @@ def _line(clause: Clause, result: ClauseResult, known: str) -> str:
         more = ": " + ", ".join(result.seen)
     else:
         told = [f"{seconds:.2f} s" for seconds in result.seconds]
-        if len(clause.editions) > 1 and result.editions_consistent is not None:
-            told.append(
-                f"the behavior of {' and '.join(result.editions_consistent) or 'no edition'}"
-            )
+        consistent = result.editions_consistent
+        if consistent is not None and len(consistent) < len(clause.editions) > 1:
+            told.append(f"the behavior of {' and '.join(consistent) or 'no edition'}")
         more = f": {', '.join(told)}" if told else ""
     return (
         f"  {clause.id:13}  {painted(result.verdict, f'{said:14}')}  {escape(clause.title + more)}"
@@ -310,8 +309,9 @@ def ring_keys(run: Run) -> Iterator[str]:
         )
     elif keys.is_found:
         yield (
-            f"the keys of ring entries look like {keys.format} (measured): declare the format in "
-            "client.toml (ring-key-formats) to skip the measurement"
+            f"the keys of ring entries look like {keys.format} (measured). Optional: write "
+            f'`format = "{keys.format}"` under [[ring-key-formats]] in client.toml. A run then '
+            "measures nothing, and the format is binding"
         )
 
 

@@ -22,6 +22,9 @@ from conformance.runner.progress import Known, Progress, nobody_knows
 STEPS: Final = 10
 """Lines of progress in a log, of a run of many scenarios."""
 
+SHORT: Final = 10.0
+"""Seconds: in a log, a shorter run has only a last line of progress."""
+
 MANY: Final = 100
 """Scenarios of a run whose progress is worth lines in a log although none of them is named."""
 
@@ -162,8 +165,12 @@ class Live(Progress):
 
     @property
     def _is_step(self) -> bool:
-        """Return whether another tenth of the scenarios is over."""
+        """Return whether another tenth of the scenarios is over, and worth a line."""
         if not self._count:
+            return False
+        spent = self._clock() - self._begun
+        is_short = spent * self._count / self._done < SHORT
+        if is_short and self._done < self._count:
             return False
         return self._done * STEPS // self._count > (self._done - 1) * STEPS // self._count
 

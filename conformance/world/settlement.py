@@ -65,9 +65,10 @@ def lie_by_id(
             )
     missing = said_ok(outcomes) - arrived.keys()
     if missing:
+        hint = "" if arrived else "; no RPC had an id: does the adapter send the metadata of calls?"
         return (
             f"the client reports {len(missing)} calls as OK that no backend received, "
-            f"{min(missing)} for one"
+            f"{min(missing)} for one{hint}"
         )
     for outcome in outcomes:
         told, real = outcome.hostname, arrived.get(outcome.id)

@@ -218,11 +218,17 @@ def test_what_explains_failures_on_rings_comes_first(decision: Decision, words: 
     assert not [*first_to_read(run(record("a", fails())))]
 
 
+def test_an_adapter_without_a_baseline_may_declare_the_edition() -> None:
+    own = Identity(source="/home/me/adapter", is_adapter=True)
+    (text,) = advice(run(record("a", EDITION), identity=own))
+    assert "documents claim A61, add it to `follows` in client.toml. Otherwise it is" in text
+
+
 def test_an_adapter_of_the_users_own_is_to_be_doubted_first() -> None:
     lied = fails(reason=Reason.LIED, saw="four calls that no backend received")
     own = Identity(source="/home/me/my adapter", is_adapter=True)
     (text,) = advice(run(record("a", lied), identity=own))
-    assert "usually a bug of the adapter: `xdspec doctor '/home/me/my adapter'`" in text
+    assert "the adapter usually has a bug: `xdspec doctor '/home/me/my adapter'`" in text
     assert not [*advice(run(record("a", lied)))]
     assert not [*advice(run(record("a", fails()), identity=own))]
 
