@@ -44,6 +44,8 @@ _NO_BUILD: Final = Build(command=())
 
 # Files in a client's folder that no build reads.
 _NO_SOURCES: Final = {"README.md", "client.toml", "expected.toml"}
+_NO_SOURCE_FOLDERS: Final = ("/__pycache__/", "/xdspec-out/")
+"""The second has the evidence of runs that were started in the client's folder."""
 
 
 class Built(msgspec.Struct, frozen=True, kw_only=True):
@@ -355,4 +357,5 @@ def _cannot_be_started(program: str, folder: Path) -> str | None:
 
 def _is_no_source(name: str) -> bool:
     """Return whether a file of a client's folder is one that no build reads."""
-    return "/__pycache__/" in name or name.rpartition("/")[2] in _NO_SOURCES
+    in_folder = any(folder in name for folder in _NO_SOURCE_FOLDERS)
+    return in_folder or name.rpartition("/")[2] in _NO_SOURCES

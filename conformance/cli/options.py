@@ -115,7 +115,7 @@ WHICH = (
         group=SELECTION,
         multiple=True,
         metavar="ID",
-        help="Run matching scenarios (glob; repeatable).",
+        help="Run these scenarios: an id, or a glob in which [ab] is a or b (repeatable).",
     ),
     _clauses("Run scenarios that decide this clause (repeatable)."),
 )

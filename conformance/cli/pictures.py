@@ -14,6 +14,7 @@ from conformance.cli.failures import Failure
 from conformance.cli.invocation import pasteable
 from conformance.judging import evidence
 from conformance.judging.evidence import BadEvidence
+from conformance.reporting.outcome import counted
 from conformance.reporting.pages import template_loader as pages
 from conformance.reporting.rendering import terminal
 from conformance.reporting.rendering import trace as traces
@@ -100,7 +101,8 @@ def site(folder: Path, reports: Collection[Path], catalogue: Catalogue) -> Itera
     except OSError as error:
         message = f"{error.filename or folder} cannot be written: {error.strerror}"
         raise Failure(message, Exit.SUITE_TROUBLE) from None
-    yield f"{folder / writing.INDEX}: {len(made.rows)} clauses, {len(made.columns)} runs"
+    size = f"{counted(len(made.rows), 'clause')}, {counted(len(made.columns), 'run')}"
+    yield f"{folder / writing.INDEX}: {size}"
     if without:
         yield (
             f"{without} of {len(made.failures)} failures are without pictures: their evidence is "

@@ -145,4 +145,6 @@ async def _ask(world: World) -> RingKeys:
 def _nothing(trouble: BaseException) -> RingKeys:
     told = causes.of(trouble)
     first = without_last_words(told.what)
-    return RingKeys(note=f"the calibration ended early: {first}", refusal=told.cause)
+    return RingKeys(
+        note=f"the calibration, which finds their format, ended early: {first}", refusal=told.cause
+    )

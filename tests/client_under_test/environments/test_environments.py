@@ -66,6 +66,8 @@ def test_a_build_is_made_once_and_again_when_a_source_changes(tmp_path: Path) ->
     assert prepare(find(str(folder))).command != first.command
     assert times_made(tmp_path) == 2
     (folder / "expected.toml").touch()  # nothing that a build reads
+    (folder / "xdspec-out").mkdir()
+    (folder / "xdspec-out" / "stderr.log").touch()
     prepare(find(str(folder)))
     assert times_made(tmp_path) == 2
 
