@@ -254,12 +254,22 @@ def _commits_of(source: Path | None, given: str | None, versions: Sequence[str])
 @cloup.argument("client")
 @with_options(GATE)
 def gate(client: str, **options: Any) -> int:
-    """Compare a change of a client with its base.
+    """Report what a change of a library breaks.
 
     The change is what --source names. Its base is a commit of that checkout, a released version, a
     report of `run --json`, or other sources. Scenarios that differ run again alone on both sides
-    before they count. The command exits with 1 if the change breaks a clause that fails a run.
-    """
+    before they count.
+
+    \b
+    Exit codes (the first that applies):
+      2  a run was interrupted
+      3  an error of the suite or the machine, such as a timing problem
+      6  a side cannot be built or run
+      1  the change breaks a MUST clause (with --strict also a SHOULD clause)
+      0  it breaks none
+      5  no clause was judged
+      4  bad input
+    """  # noqa: D301 - click takes these lines as they are
     with forked() as worker:
         return _gate(client, worker=worker, **options)
 

@@ -355,7 +355,6 @@ class Session:
             codes,
             repeat=pasteable(self._options.again(client)),
             issues=client.client.manifest.issues,
-            is_release=bool(client.release),
             brief=self._several,
             strict=self._options.strict,
             verbose=self._options.verbose,

@@ -31,7 +31,6 @@ def show(  # noqa: PLR0913 - all but four by their names
     *,
     repeat: str,
     issues: str,
-    is_release: bool = False,
     brief: bool,
     strict: bool = False,
     verbose: bool = False,
@@ -46,7 +45,6 @@ def show(  # noqa: PLR0913 - all but four by their names
         codes: the exit codes that apply to the run; the command exits with the first.
         repeat: the beginning of the command that runs one scenario again.
         issues: the client's issue tracker.
-        is_release: whether a release was judged of a client that can be built from a checkout.
         brief: whether the client is named above, as one of several.
         strict: whether a failed SHOULD clause fails the run.
         verbose: whether clauses that pass, leave a choice or fail as the baseline knows are listed.
@@ -65,7 +63,6 @@ def show(  # noqa: PLR0913 - all but four by their names
             catalogue,
             repeat,
             issues,
-            is_release=is_release,
             verbose=verbose,
             ignored=ignored,
         ),

@@ -63,7 +63,6 @@ def failures(
     repeat: str,
     issues: str,
     *,
-    is_release: bool = False,
     verbose: bool = False,
     ignored: Ignored | None = None,
 ) -> Iterable[str]:
@@ -76,7 +75,6 @@ def failures(
         catalogue: the clauses.
         repeat: the beginning of the command that runs one scenario again.
         issues: the client's issue tracker.
-        is_release: whether a release was judged of a client that can be built from a checkout.
         verbose: whether every clause of a group is described, not only the most basic one.
         ignored: the baseline, if the run does not use it.
     """
@@ -99,7 +97,7 @@ def failures(
                 each = _of_clause(run, catalogue, group.of(clause), repeat)
                 yield "\n".join(["", *map(block, each)])
     if any(group.first.decision.verdict is Verdict.FAIL for group in made):
-        steps = _next_steps(repeat, made[0].first.scenario, compares=is_release)
+        steps = _next_steps(repeat, made[0].first.scenario, compares=bool(run.identity.commit))
         yield "\n".join(["", *steps])
 
 
@@ -125,15 +123,14 @@ def _next_steps(repeat: str, scenario: Scenario, *, compares: bool) -> Iterator[
     _, after = _split_at_run(repeat)
     client = after[0] if after else "CLIENT"
     yield "To debug a failure, add --hold to its repeat command: servers and client stay up."
-    yield "A repeat has other ports, and with them another ring: if it passes, add --times 10."
-    yield "It also replaces the evidence: add --out FOLDER to keep both."
+    yield "A repeat has other ports, so another ring: add --times 10."
+    yield "It replaces the evidence: add --out FOLDER."
     built = [*_source_in(after)]
     words = ("serve", scenario.id, "--with", client, *built)
     served = f"{program_of(repeat)} {shlex.join(words)}"
     yield f"For a client in your own debugger: {served}"
     if compares:
-        name_alone = without_version(client)
-        gate = f"{program_of(repeat)} gate {shlex.quote(name_alone)} --source YOUR-CHECKOUT"
+        gate = f"{program_of(repeat)} gate {shlex.join((client, *built))}"
         yield f"Did your change cause it? {gate} --base origin/master --scenario {name}"
 
 
@@ -354,11 +351,11 @@ def _found(decision: Decision) -> Iterator[str]:
         yield f"    {name:8}  {text}".replace("\n", f"\n{'':14}")
 
 
-STOPPED = "at a step before the check, which a conforming client passes"
+STOPPED = "during preparation, before the check of this clause: read the other blocks first"
 """Marks a scenario that ended before it compared what its clause is about."""
 
 
-def evidence_of(decision: Decision) -> Iterator[tuple[str, str]]:
+def evidence_of(decision: Decision) -> tuple[tuple[str, str], ...]:
     """Return what a decision rests on, by name: of many rows, those in which the client differs."""
     expected, observed = decision.wanted, decision.saw
     if not expected and (both := _PRECONDITION.fullmatch(observed)):
@@ -369,7 +366,7 @@ def evidence_of(decision: Decision) -> Iterator[tuple[str, str]]:
         ("differs", decision.differs),
         ("stopped", STOPPED if is_before_the_check(decision) else ""),
     )
-    yield from ((name, text) for name, text in found if text)
+    return tuple((name, text) for name, text in found if text)
 
 
 def decision_lines(decisions: Iterable[Decision], catalogue: Catalogue) -> Iterable[str]:

@@ -84,7 +84,7 @@ def lines(
     if found.mended:
         yield "\nremove from expected.toml once this is merged"
         yield from (f"  {change}" for change in found.mended)
-    yield f"\nunchanged: {_unchanged(found)}"
+    yield from _unchanged_lines(found)
     if found.unrepeated:
         yield _unrepeated(found)
     if found.left_out:
@@ -139,6 +139,12 @@ def _lucky_lines(found: Gate, *, verbose: bool = False) -> Iterator[str]:
         )
     if choices := [change.clause for change in rest if change.strength.is_open]:
         yield f"{counted(len(choices), 'free choice')}: {listed(choices, NAMED)}"
+
+
+def _unchanged_lines(found: Gate) -> Iterator[str]:
+    """Return how many clauses are unchanged, unless all that was judged is broken."""
+    if any(found.unchanged.values()) or not found.broken:
+        yield f"\nunchanged: {_unchanged(found)}"
 
 
 def _unchanged(found: Gate) -> str:

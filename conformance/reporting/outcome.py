@@ -115,7 +115,7 @@ def _deviates(run: Run, *, strict: bool) -> str:
         return f"the baseline is out of date ({entries})"
     if "--no-baseline" in run.repeat.split():
         failures = counted(new, "failure")
-        return f"does not conform ({failures}; --no-baseline counts known failures, too)"
+        return f"does not conform ({failures}; --no-baseline counts recorded ones, too)"
     known = f", {_known(run)} known" if _known(run) else ""
     return f"does not conform ({counted(new, 'new failure')}{known})"
 

@@ -24,7 +24,7 @@ BASIS = re.compile(r"^ +basis +(?P<words>.+)")
 NAMED = re.compile(r"--scenario '?(?P<name>[a-z_]+\.[\w\[\]-]+)'?(?= |$)")
 
 REPEATED = "To debug a failure, add --hold to its repeat command"
-NEXT = "A repeat has other ports, and with them another ring: if it passes, add --times 10."
+NEXT = "A repeat has other ports, so another ring: add --times 10."
 
 
 def transcripts() -> Iterator[tuple[str, list[str]]]:

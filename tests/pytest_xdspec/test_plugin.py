@@ -89,7 +89,8 @@ def test_the_example_fails_of_a_broken_client_and_says_why(project: Path) -> Non
     assert ended.said.count("the observation differs from the expectation") >= 2
     assert ">       world.expect(calls, served.matches_ring())" in ended.said
     assert re.search(
-        r"expected  each call reaches the endpoint to which a ring of \d+ entries maps", ended.said
+        r"expected  each call reaches the endpoint that owns its hash \(computed ring: \d+ ",
+        ended.said,
     )
     assert re.search(r"observed  \d+ of 100 calls went elsewhere", ended.said)
     assert "own_world.py" not in ended.said  # the failure is a line of the test

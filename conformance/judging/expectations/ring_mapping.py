@@ -126,9 +126,12 @@ class MatchesRing(TimeDependent, frozen=True, tag="maps_like", kw_only=True):
         calls = calls_of(seen)
         endpoints = weights(self.localities, self.weights or "raw")
         size = sum(entry_counts(endpoints, self.config).values())
-        wanted = f"each call reaches the endpoint to which a ring of {size} entries maps its hash"
+        wanted = (
+            f"each call reaches the endpoint that owns its hash (computed ring: {size} entries)"
+        )
         if self.failed:
-            wanted += f", or further along the ring past {' and '.join(self.failed)}"
+            failed = " or ".join(self.failed)
+            wanted += f"; if that is {failed}, which failed, the next other endpoint on the ring"
         reading = WEIGHTS[self.weights] if self.weights else "any reading of the weights"
         oracle = f"a ring of {size} entries built as A42 says, {reading}: " + ", ".join(
             f"{endpoint.address} (weight {endpoint.weight})" for endpoint in endpoints

@@ -55,10 +55,12 @@ class Verdicts(msgspec.Struct, frozen=True):
         """By which calls, in words; empty if by something else, such as attempts or reports."""
         if not self.calls:
             return ""
-        among = (
-            f"{self.calls} of {self.of} calls" if self.of > self.calls else _calls_of(self.calls)
-        )
-        return f"{among}, the last round when time was up" if self.overdue else among
+        if self.of <= self.calls:
+            among = _calls_of(self.calls)
+        else:
+            last = "the last " if self.overdue else ""
+            among = f"{last}{self.calls} of {self.of} calls"
+        return f"{among}, at the deadline" if self.overdue else among
 
     @property
     def is_bad(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from conformance.judging.verdicts import BAD
+from conformance.reporting.failure_texts import evidence_of
 from conformance.reporting.rendering.drawing import Scale, scale_of
 from conformance.reporting.rendering.loads import LoadPicture
 from conformance.reporting.rendering.phases import in_words
@@ -50,7 +51,7 @@ LEGEND = {
     "│": "event",
     "━": "ok",
     "✗": "failed",
-    "▒": "the suite",
+    "▒": "suite waiting, late or closing",
     "─": "waiting",
     "·": "idle",
     "┊": "folded",
@@ -96,7 +97,8 @@ def _decision(entry: Shown, width: int, rings: list[RingPicture]) -> Iterator[Li
     where = f"{entry.clause.document}, {entry.clause.section} [{entry.clause.strength.value}]"
     stated = (("rule", where), ("requires", entry.text), ("basis", entry.clause.basis))
     computed = ("computed", said.oracle and f"from {said.oracle}")
-    told = (("expected", said.wanted), computed, ("observed", said.saw), ("differs", said.differs))
+    first, *rest = evidence_of(said) or (("observed", said.saw),)
+    told = (first, computed, *rest)
     for name, text in (*stated, *told):
         if text:
             yield f"  {name:8}  {text}".replace("\n", f"\n{'':12}"), ""

@@ -122,7 +122,7 @@ async def test_its_page_has_all_that_explains_it(page: Element) -> None:
         "A42, Ring Hash LB Policy",
         "MUST · worded by A42",
         "fail since 1.5.0, pass in 1.4.0",
-        "to which a ring of 15 entries maps its hash",
+        "endpoint that owns its hash (computed ring: 15 entries)",
         "calls went elsewhere",
         "RING_HASH, minimum_ring_size 12",
         "minimumRingSize: '12'",

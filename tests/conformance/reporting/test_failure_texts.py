@@ -282,10 +282,14 @@ def test_the_wording_of_envoy_is_shown_only_if_it_explains_something(
     assert ("  judged" in text) == bool(consistent)
 
 
-def test_a_release_is_compared_with_a_checkout_by_its_name_alone() -> None:
-    made = run(record("ring.a", fails()))
-    every = failures(made, CATALOGUE, "xdspec run go@1.85.0+key", "", is_release=True)
-    assert "? xdspec gate go+key --source YOUR-CHECKOUT --base origin/master " in [*every][-1]
+def test_a_checkout_is_compared_with_its_base() -> None:
+    repeat = "xdspec run go+key --source '/my go' --seed 7"
+    own = run(record("ring.a", fails()), identity=Identity(source="/my go", commit="d549eec5"))
+    every = [*failures(own, CATALOGUE, repeat, "")]
+    gate = "? xdspec gate go+key --source '/my go' --base origin/master --scenario ring.a"
+    assert every[-1].endswith(gate)
+    release = run(record("ring.a", fails()))
+    assert "gate" not in [*failures(release, CATALOGUE, "xdspec run go@1.85.0", "")][-1]
 
 
 @pytest.mark.parametrize(

@@ -178,5 +178,5 @@ def test_without_a_baseline_no_failure_is_called_new() -> None:
     run = msgspec.structs.replace(
         failing(made.MUST), repeat="./xdspec run some --seed 1 --no-baseline"
     )
-    said = "does not conform (1 failure; --no-baseline counts known failures, too)"
+    said = "does not conform (1 failure; --no-baseline counts recorded ones, too)"
     assert in_one_line(run, said_of(run)) == said

@@ -46,7 +46,7 @@ RUN = run(
 
 def test_the_page_of_a_run() -> None:
     fails = "does not conform (1 new failure, 1 known)"
-    six, eight = (f"{clause} {load()[clause].title}" for clause in ("A42-RING-06", "A42-RING-08"))
+    six, eight = (f"{clause}: {load()[clause].title}" for clause in ("A42-RING-06", "A42-RING-08"))
     assert [*markdown_lines([report(RUN, not_run=(MISSING,))], load())] == [
         f"### one 1.2.3: {OTHERS[Exit.SUITE_TROUBLE]}, and {fails}",
         "",

@@ -273,7 +273,7 @@ def test_what_was_asked_until_time_was_up_is_told_with_all_that_was_asked() -> N
     late = msgspec.structs.replace(calls_of(1, 2), overdue=True)
     told = phases(FOLDER, [decided(Verdict.FAIL, late)])
     assert [str(verdict) for verdict in told[0].judged] == [
-        "2 of 3 calls, the last round when time was up"
+        "the last 2 of 3 calls, at the deadline"
     ]
 
 
