@@ -11,7 +11,6 @@ from conformance.cli.invocation import program
 from conformance.cli.lookup import known_clause
 from conformance.judging.declaration import Declaration
 from conformance.reporting.explain import (
-    deciding,
     explain_clause,
     explain_edition,
     explain_scenario,
@@ -37,16 +36,11 @@ def explained(name: str, catalogue: Catalogue) -> Iterator[str]:
     several = [scenario for scenario in declared if _stands_for(name, scenario)]
     if not (clauses or several):
         _fail(name, catalogue, declared)
-    run = f"  run       {program()} run CLIENT"
-    texts = [
-        f"{explain_clause(catalogue[clause], declared)}\n{run} --clause {clause}"
-        if deciding(clause, declared)
-        else explain_clause(catalogue[clause], declared)
-        for clause in clauses
-    ]
+    run = f"{program()} run CLIENT"
+    texts = [explain_clause(catalogue[clause], declared, run) for clause in clauses]
     texts += [
         f"{explain_scenario(scenario, declared, catalogue)}\n"
-        f"{run} --scenario {shlex.quote(scenario)}"
+        f"  run       {run} --scenario {shlex.quote(scenario)}"
         for scenario in several
     ]
     whole = "\n\n".join(texts)

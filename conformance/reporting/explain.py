@@ -59,8 +59,14 @@ def deciding(clause: str, declared: Mapping[str, Declaration]) -> tuple[str, ...
     return tuple(name for name, scenario in declared.items() if clause in scenario.clauses)
 
 
-def explain_clause(clause: Clause, declared: Mapping[str, Declaration]) -> str:
-    """Describe a clause: its wordings, how it is observed, and which scenarios decide it."""
+def explain_clause(clause: Clause, declared: Mapping[str, Declaration], run: str) -> str:
+    """Describe a clause: its wordings, how it is observed, and which scenarios decide it.
+
+    Args:
+        clause: the clause.
+        declared: the scenarios.
+        run: the beginning of a command that runs scenarios.
+    """
     lines = [f"{clause.id}  {clause.title}"]
     lines.append(f"  rule      {clause.document}, {clause.section} [{clause.strength.value}]")
     lines += wording_lines(clause)
@@ -94,10 +100,13 @@ def explain_clause(clause: Clause, declared: Mapping[str, Declaration]) -> str:
     ]
     if clause.awaits:
         lines.append(f"  no scenario yet: it needs {clause.awaits}")
+    if deciders:
+        lines.append(f"  run       {run} --clause {clause.id}")
+    lines += [f"  fails     {client}" for client in known_to_fail(clause.id)]
+    lines.append("In the source of xdspec:")
     lines.append(f"  row       {row}")
     lines += [f"  reference {rule}" for rule in rules_of(clause.id)]
     lines += [f"  mutant    {mutant}" for mutant in mutants_of(clause.id)]
-    lines += [f"  fails     {client}" for client in known_to_fail(clause.id)]
     return "\n".join(lines)
 
 
