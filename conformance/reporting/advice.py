@@ -27,8 +27,13 @@ def first_to_read(run: Run) -> Iterator[str]:
         yield f"\n{keys_are}. Other failures on rings may follow from that alone"
 
 
-def advice(run: Run) -> Iterator[str]:
-    """Return what to do about failures and errors, if all of them together tell that."""
+def advice(run: Run, repeat: str = "") -> Iterator[str]:
+    """Return what to do about failures and errors, if all of them together tell that.
+
+    Args:
+        run: the run.
+        repeat: the command that repeats the run, as the user can paste it; empty: the report's.
+    """
     findings = [finding for scenario in run.scenarios for finding in scenario.findings]
     late = sum(
         any(finding.reason is Reason.TIMING for finding in scenario.findings)
@@ -45,7 +50,7 @@ def advice(run: Run) -> Iterator[str]:
     ):
         yield (
             "\nIf the client exits, or reports what did not happen, the adapter usually has a bug: "
-            f"`{program_of(run.repeat)} doctor {shlex.quote(run.identity.source)}`"
+            f"`{program_of(repeat or run.repeat)} doctor {shlex.quote(run.identity.source)}`"
         )
     yield from _another_edition(run)
 

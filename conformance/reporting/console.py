@@ -66,7 +66,7 @@ def show(  # noqa: PLR0913 - all but four by their names
             verbose=verbose,
             ignored=ignored,
         ),
-        *advice(run),
+        *advice(run, repeat),
     )
     _print(console, *map(escape, found))
     warned = (*run.surprises, *run.endings, *run.troubles, *_affected(run))
