@@ -102,12 +102,12 @@ class Live(Progress):
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
-    def planned(self, count: int) -> None:
+    def planned(self, count: int, what: str = "") -> None:
         """Set the length of the run; later, add scenarios that run again."""
         again = " again" if self._planned else ""
         self._count, self._done = count - self._planned, 0
         self._planned, self._begun = count, self._clock()
-        self._what = f"scenarios run{again}"
+        self._what = what or f"scenarios run{again}"
         self._bar.reset(self._task, total=self._count, description=escape(self._title) + again)
 
     def finished(self, record: Record) -> None:

@@ -19,8 +19,8 @@ def nobody_knows(_scenario: str, _decision: Decision) -> bool:
 class Progress:
     """Receive the progress of a run; the console derives from this class."""
 
-    def planned(self, count: int) -> None:
-        """Receive the number of scenarios that will run."""
+    def planned(self, count: int, what: str = "") -> None:
+        """Receive the number of scenarios that will run; of more than before, what those do."""
 
     def finished(self, record: Record) -> None:
         """Receive the record of a finished scenario."""

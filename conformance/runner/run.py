@@ -28,6 +28,9 @@ from conformance.runner.selection import Ident, Selection
 from conformance.runner.settings import Settings
 from conformance.spec.catalogue import load
 
+FRESH = "in fresh processes"
+"""How a scenario is repeated, unless the machine was busy."""
+
 
 class Ran(msgspec.Struct, frozen=True, kw_only=True):
     """What a run left."""
@@ -107,11 +110,13 @@ def run(
         if code in {pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR}:
             collector.troubles.append(f"pytest ended with {pytest.ExitCode(code).name}")
 
-    def repeat(folder: Path, chosen: Mapping[Ident, Record], processes: int) -> None:
+    def repeat(
+        folder: Path, chosen: Mapping[Ident, Record], processes: int, how: str = FRESH
+    ) -> None:
         """Run these scenarios again, each with a process of the client of its own."""
         nonlocal planned
         planned += len(chosen)
-        progress.planned(planned)
+        progress.planned(planned, f"scenarios repeated {how}")
         selection = Selection(exactly=tuple(chosen))
         again = msgspec.structs.replace(settings, selection=selection, isolated=True, all_wait=True)
         through(again, processes, folder)
@@ -123,7 +128,7 @@ def run(
         _repeat_failures(collector, partial(repeat, folder), most)
         collector.growing = Growing(enabled=False)
         if jobs > 1 and (doubtful := collector.take_doubtful()):
-            repeat(folder, doubtful, 1)
+            repeat(folder, doubtful, 1, "alone, since the machine was busy")
             collector.tell_of(doubtful)
         ran = so_far()
         if not ran.complete:

@@ -275,7 +275,7 @@ class RingOrder:
         """
         request = self.beginning_with(member)
         (call,) = await self._world.call([request], deadline=timing.COLD_CALL)
-        _served_by(member, call, "a request that picks it")
+        _served_by(member, call, "the first on the ring for a request")
 
     async def make_failed(self, member: Member, *beside: Member) -> None:
         """Make the client try an endpoint that closes connections, by a request that picks it.
@@ -297,7 +297,8 @@ class RingOrder:
         if not beside:
             return
         (call,) = await started.over()
-        _served_by(beside[0], call, f"a request that picks it once {member.address} has failed")
+        second = f"the second on the ring for a request whose first, {member.address}, has failed"
+        _served_by(beside[0], call, second)
 
     async def make_connecting(self, member: Member) -> None:
         """Make the client try an endpoint that does not answer, by a request if necessary.
@@ -365,12 +366,12 @@ def picker_of(edition: str) -> PickerEdition:
     return "A61" if edition == "A61" else "A42"
 
 
-def _served_by(member: Member, call: Call, request: str) -> None:
+def _served_by(member: Member, call: Call, place: str) -> None:
     if call.endpoint == member.address and call.status == "OK":
         return
     details = f" ({call.details})" if call.details else ""
     seen = f"{call.status}{details} from {call.endpoint or 'no endpoint'}"
-    said = f"expected OK from {member.address}, which serves, for {request}, saw {seen}"
+    said = f"expected OK from {member.address}, {place}, saw {seen}"
     is_late = call.status != "OK" and call.status in OF_TIME
     raise (PreconditionTimeout if is_late else WrongOutcome)(said)
 
