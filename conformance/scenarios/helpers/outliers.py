@@ -217,9 +217,11 @@ class OutlierCluster:
         """
         since, interval = self._world.now - self._started, self._interval
         until = (since // interval + count + phase) * interval
-        await self._world.attempts.quiet_from_now(
-            why=f"{count} sweeps", seconds=until - since, count=ALL_ATTEMPTS
-        )
+        await self.pause(until - since, why=f"{count} sweeps")
+
+    async def pause(self, seconds: float, *, why: str = "calls are counted") -> None:
+        """Make no call for these seconds."""
+        await self._world.attempts.quiet_from_now(why=why, seconds=seconds, count=ALL_ATTEMPTS)
 
     async def burst(self, each: int = ENOUGH, *, phase: float = PHASE) -> dict[str, Results]:
         """Make `each` calls to each endpoint between two pauses; return their results.

@@ -12,6 +12,7 @@ from conformance.scenarios.helpers.outliers import (
     BASE,
     HOSTS,
     INTERVAL,
+    LONG_INTERVAL,
     LOW,
     VOLUME,
     OutlierCluster,
@@ -62,16 +63,22 @@ async def test_multiplier_without_algorithm(world: World) -> None:
     await world.check("A50-CONFIG-02", time, lasts(detection, 1))
 
 
-@scenario("A50-CONFIG-03", seconds=2)
+@scenario("A50-CONFIG-03", seconds=3)
 async def test_frequent_updates(world: World) -> None:
-    """An update arrives several times in each interval, and some calls after each update."""
-    cluster = await OutlierCluster.begin(world, by_failures(request_volume=1))
+    """An update arrives several times in each interval, and calls to all endpoints after each.
+
+    The pause lets sweeps see these calls, even those of a client that counts from the update on.
+    """
+    detection = replace(by_failures(request_volume=1), interval=LONG_INTERVAL)
+    cluster = await OutlierCluster.begin(world, detection)
     expected = AllServedBy(cluster.ready[1:])
 
     async def look() -> Calls:
         percent = world.rng.randint(50, 100)
-        await cluster.detect(by_failures(request_volume=1, max_ejection_percent=percent))
-        return await world.call(world.sessions(VOLUME * HOSTS))
+        await cluster.detect(replace(detection, max_ejection_percent=percent))
+        calls = await world.call(world.sessions(VOLUME * HOSTS))
+        await cluster.pause(INTERVAL)
+        return calls
 
     calls = await world.eventually(expected, look)
     await world.check("A50-CONFIG-03", calls, expected)
