@@ -122,10 +122,7 @@ def require_own_folder() -> None:
 def make(wanted: str) -> None:
     """Make the environment; its stamp is written last, so that a broken one is made again."""
     require_own_folder()
-    print(
-        f"xdspec: making {ENVIRONMENT} from {LOCK.name} (once; takes about a minute)",
-        file=sys.stderr,
-    )
+    print(f"xdspec: making {ENVIRONMENT} from {LOCK.name}: once, in a minute", file=sys.stderr)
     venv.EnvBuilder(clear=True, with_pip=True, prompt=PROMPT).create(ENVIRONMENT)
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".txt") as first:
         first.write(pinned("uv"))

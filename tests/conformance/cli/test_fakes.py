@@ -112,7 +112,10 @@ async def test_verdict(
         ("mute", "did not say hello within 4.5 s"),
         ("unwilling", "the adapter refused `hello`: a library is missing"),
         ("impostor", "hello has version 9, and client.toml says 0: let the adapter and its manif"),
-        ("boaster", "hello lacks `cancel`"),
+        (
+            "boaster",
+            "client.toml declares `cancel`, `channels`, `connect`, `watch`, and hello does not",
+        ),
     ],
 )
 async def test_an_adapter_that_does_not_come_up_is_told_of_once(
