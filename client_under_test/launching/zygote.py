@@ -1,14 +1,12 @@
 """Does a program's imports once, and becomes its processes by forking.
 
-    python -I zygote.py SOCKET[,TOLD] PARENT (SCRIPT [ARGUMENT...] | -m PACKAGE)
+    python -I zygote.py SOCKET PARENT (SCRIPT [ARGUMENT...] | -m PACKAGE)
 
 Each message on the socket requests one process: JSON with its environment and its folder, and the
 handles of its stdin, stdout and stderr. The response is its process id. The process is a child of
 PARENT, which has made itself the reaper of its descendants, and dies with it. With a fourth handle,
 the process is a guard, and its child is the program, whose id is written to the handle: see
-`guard`. The server exits at the end of the socket. If the socket listens, each connection of the
-same user may send requests. If another process than PARENT sends requests, each child's process id
-is also written to TOLD, one a line, because PARENT has to wait for its children.
+`guard`. The server exits at the end of the socket.
 
 A program of its own that runs on the client's Python: standard library only.
 """
@@ -48,16 +46,13 @@ def code_of(program: list[str]) -> tuple[CodeType, dict[str, Any]]:
 
 def main() -> None:
     """Do the imports, then fork at each request; in a child, run the program."""
-    handles, parent, *program = sys.argv[1:]
-    number, *tell = map(int, handles.split(","))
+    door_number, parent, *program = sys.argv[1:]
     code, names = code_of(program)
     keep = runpy.run_path(str(GUARD))["keep"]
     exec(code, {**names, "__name__": "__imports__"})  # noqa: S102 - as Python itself would
     gc.freeze()  # a collection in a child would copy what is shared
-    with socket.socket(fileno=number) as door:
-        asked = fork_for_all(door, int(parent), tell)
-    for handle in tell:
-        os.close(handle)
+    with socket.socket(fileno=int(door_number)) as door:
+        asked = fork_for_all(door, int(parent))
     if asked is not None:
         (stdin, stdout, stderr, *told), environment, folder = asked
         settle((stdin, stdout, stderr), environment, folder)
@@ -68,9 +63,16 @@ def main() -> None:
 
 
 def fork_for_all(
-    door: socket.socket, parent: int, tell: Iterable[int]
+    door: socket.socket, parent: int, tell: Iterable[int] = ()
 ) -> tuple[list[int], dict[str, str], str] | None:
-    """Fork at each request. Return in a child, with the request, and at the end of the socket."""
+    """Fork at each request. Return in a child, with the request, and at the end of the socket.
+
+    Args:
+        door: has the requests. If it listens, each connection of the same user may send some.
+        parent: the parent of the children, which has to wait for them.
+        tell: pipes to which each child's process id is written, one a line: `parent` reads it there
+            if other processes send the requests.
+    """
     for connection in connections(door):
         message, handles, _, _ = socket.recv_fds(connection, LARGEST_MESSAGE, HANDLES)
         if message and not (child := fork(parent)):

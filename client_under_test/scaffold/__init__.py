@@ -2,6 +2,7 @@
 
 A language's folder here is copied as it is, with the contract beside it. Its `start.toml` and
 `by-hand.md` go into the client.toml and README.md that all languages share, in `common`.
+`source.toml` is the part of `start.toml` that languages with a build share.
 """
 
 from __future__ import annotations
@@ -98,7 +99,9 @@ def _files(language: str, name: str) -> dict[Path, str]:
     known = {
         "name": name,
         "contract": str(NEWEST),
-        "start": read_text(source / "start.toml"),
+        "start": Template(read_text(source / "start.toml")).substitute(
+            source=read_text(_HERE / "source.toml")
+        ),
         "files": "".join(f"| `{path.as_posix()}` | {_about(path)} |\n" for path in skeleton),
         "by_hand": Template(read_text(source / "by-hand.md")).substitute(
             name=name, contract=NEWEST

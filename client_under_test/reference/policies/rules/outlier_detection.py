@@ -100,7 +100,7 @@ def hosts_with_volume(totals: Sequence[int], request_volume: int) -> int:
 
     Clauses: A50-RATE-02, A50-FAIL-02.
     """
-    return sum(total >= request_volume for total in totals)
+    return sum(has_volume(total, request_volume) for total in totals)
 
 
 def rate_threshold(rates: Sequence[float], factor: int) -> float:
