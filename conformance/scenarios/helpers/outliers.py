@@ -73,6 +73,9 @@ VOLUME: Final = 6
 ENOUGH: Final = 8
 """Calls for each endpoint in a burst: more than the request_volume, which another row is about."""
 
+CYCLE: Final = 10
+"""An endpoint that fails some calls fails them in each 10."""
+
 Algorithm = Callable[..., OutlierDetection]
 
 
@@ -194,6 +197,11 @@ class OutlierCluster:
         self._failing = {member.address for member in failing}
         for member in self.members:
             member.set_failures(int(member in failing))
+
+    def fail_some(self, *failures: int) -> None:
+        """Let the first endpoints fail these numbers of each `CYCLE` calls."""
+        for member, failing in zip(self.members, failures, strict=False):
+            member.set_failures(failing, of=CYCLE)
 
     async def require_all(self) -> None:
         """Wait until calls reach every endpoint that does not close connections."""
@@ -360,6 +368,17 @@ async def steady_calls(world: World) -> AsyncIterator[None]:
 def lasts(detection: OutlierDetection, times: int) -> EjectionLasts:
     """Expect the duration of an ejection, if it is number `times` in succession."""
     return EjectionLasts(detection.detection, times, allowance=timing.LATE_SWEEP)
+
+
+async def judge_shares(
+    world: World, clause: str, detection: OutlierDetection, failures: Sequence[int]
+) -> None:
+    """Judge which endpoints are ejected if they fail these numbers of `CYCLE` calls."""
+    cluster = await OutlierCluster.begin(world, detection)
+    cluster.fail_some(*failures)
+    expected = cluster.expectation(await cluster.burst(CYCLE))
+    calls = await cluster.until(expected, each=CYCLE)
+    await world.check(clause, calls, expected)
 
 
 async def judge_minimum_hosts(world: World, clause: str, algorithm: Algorithm) -> None:

@@ -9,6 +9,7 @@ from conformance.judging.declaration import scenario
 from conformance.judging.expectations import EjectsByChance, EjectsOutliers
 from conformance.scenarios.helpers.outliers import (
     BASE,
+    CYCLE,
     HOSTS,
     LONG_INTERVAL,
     Algorithm,
@@ -28,9 +29,6 @@ ALL, OUTLIERS = 60, 40
 
 FEW = 3
 """A request volume, one more than the calls of a look."""
-
-CYCLE = 10
-"""An endpoint fails some calls of each 10."""
 
 OTHERS = ("failure_percentage_minimum_hosts", "failure_percentage_request_volume")
 
@@ -107,8 +105,7 @@ async def test_defaults(world: World, field: str, failures: tuple[int, int]) -> 
     is_percent = field == "max_ejection_percent"
     by_default = by_failures(interval=2 * LONG_INTERVAL).without(field, *OTHERS)
     cluster = await OutlierCluster.begin(world, by_default, count=2 * HOSTS)
-    for member, failing in zip(cluster.members, failures, strict=False):
-        member.set_failures(failing, of=CYCLE)
+    cluster.fail_some(*failures)
     make_calls = partial(world.call, world.sessions(MANY * CYCLE * len(cluster.ready)))
     right = defaults if is_percent else replace(defaults, max_ejection_percent=100)
     expected = EjectsOutliers(right, cluster.results(await make_calls()), cluster.ready)

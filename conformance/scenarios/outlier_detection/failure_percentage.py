@@ -4,16 +4,15 @@ from msgspec.structs import replace
 
 from conformance.judging.declaration import scenario
 from conformance.scenarios.helpers.outliers import (
+    CYCLE,
     HOSTS,
     OutlierCluster,
     by_failures,
     judge_minimum_hosts,
     judge_request_volume,
+    judge_shares,
 )
 from conformance.world import World
-
-CYCLE = 10
-"""An endpoint fails some calls of each 10."""
 
 
 @scenario("A50-FAIL-01", seconds=1)
@@ -30,14 +29,8 @@ async def test_drawn_percentages(world: World) -> None:
     failures = world.rng.sample(range(CYCLE + 1), HOSTS)
     between = world.rng.randrange(min(failures), max(failures))
     threshold = CYCLE * between + world.rng.randint(1, CYCLE - 1)
-    cluster = await OutlierCluster.begin(
-        world, by_failures(threshold=threshold, request_volume=CYCLE)
-    )
-    for member, failing in zip(cluster.members, failures, strict=True):
-        member.set_failures(failing, of=CYCLE)
-    expected = cluster.expectation(await cluster.burst(CYCLE))
-    calls = await cluster.until(expected, each=CYCLE)
-    await world.check("A50-FAIL-01", calls, expected)
+    detection = by_failures(threshold=threshold, request_volume=CYCLE)
+    await judge_shares(world, "A50-FAIL-01", detection, failures)
 
 
 @scenario("A50-FAIL-02", seconds=2)
@@ -56,8 +49,7 @@ async def test_request_volume(world: World) -> None:
 async def test_at_the_threshold(world: World) -> None:
     """One endpoint fails as many calls as the threshold says, another one more."""
     cluster = await OutlierCluster.begin(world, by_failures(request_volume=CYCLE))
-    for member, failing in zip(cluster.members, (5, 6, 0, 0, 0), strict=True):
-        member.set_failures(failing, of=CYCLE)
+    cluster.fail_some(5, 6)
     kept = cluster.expectation(await cluster.burst(CYCLE))
     ejected = by_failures(threshold=49, request_volume=CYCLE).detection
     ways = {"kept": kept, "ejected": replace(kept, detection=ejected)}

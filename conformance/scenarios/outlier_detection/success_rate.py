@@ -6,11 +6,13 @@ import pytest
 
 from conformance.judging.declaration import scenario
 from conformance.scenarios.helpers.outliers import (
+    CYCLE,
     HOSTS,
     OutlierCluster,
     by_success_rate,
     judge_minimum_hosts,
     judge_request_volume,
+    judge_shares,
 )
 from conformance.spec.oracles.outlier_detection import (
     Ambiguous,
@@ -20,9 +22,6 @@ from conformance.spec.oracles.outlier_detection import (
 )
 from conformance.world import World
 from conformance.xds_config.outlier_detection import OutlierDetection
-
-CYCLE = 10
-"""An endpoint fails some calls of each 10."""
 
 FACTORS = range(300, 1900, 50)
 """With higher factors, few draws have an outlier."""
@@ -50,12 +49,7 @@ def drawn(rng: random.Random) -> tuple[list[int], OutlierDetection]:
 async def test_drawn_rates(world: World) -> None:
     """Each endpoint succeeds at a drawn rate, and the factor is drawn as well."""
     failures, detection = drawn(world.rng)
-    cluster = await OutlierCluster.begin(world, detection)
-    for member, failing in zip(cluster.members, failures, strict=True):
-        member.set_failures(failing, of=CYCLE)
-    expected = cluster.expectation(await cluster.burst(CYCLE))
-    calls = await cluster.until(expected, each=CYCLE)
-    await world.check("A50-RATE-01", calls, expected)
+    await judge_shares(world, "A50-RATE-01", detection, failures)
 
 
 @scenario("A50-RATE-02", seconds=2)

@@ -16,17 +16,21 @@ from client_under_test.reference.xds.cluster_rules import outlier_settings
 VARIANT: Final = "outlier-detection"
 
 
-def with_field(message: Any, name: str, value: int, *, when: int | None) -> OutlierSettings:
-    """Read a copy that has another value in place of one, or of none."""
-    if (
-        message is None
-        or (getattr(message, name).value if message.HasField(name) else None) != when
-    ):
-        return outlier_settings(message)
-    copy = outlier_detection_pb2.OutlierDetection()
-    copy.CopyFrom(message)
-    getattr(copy, name).value = value
-    return outlier_settings(copy)
+def reading(name: str, value: int, *, when: int | None) -> dict[str, Any]:
+    """Return the rules of a client that reads another value of a field in place of one, or none."""
+
+    def settings(message: Any) -> OutlierSettings:
+        if (
+            message is None
+            or (getattr(message, name).value if message.HasField(name) else None) != when
+        ):
+            return outlier_settings(message)
+        copy = outlier_detection_pb2.OutlierDetection()
+        copy.CopyFrom(message)
+        getattr(copy, name).value = value
+        return outlier_settings(copy)
+
+    return {"outlier_settings": settings}
 
 
 detected_by_default = Mutant(
@@ -46,11 +50,7 @@ detected_by_default = Mutant(
 rate_in_spite_of_zero = Mutant(
     clause="A50-XDS-02",
     broken="an enforcing_success_rate of 0 counts as 100",
-    xds={
-        "outlier_settings": lambda message: with_field(
-            message, "enforcing_success_rate", 100, when=0
-        )
-    },
+    xds=reading("enforcing_success_rate", 100, when=0),
     variant=VARIANT,
 )
 
@@ -58,11 +58,7 @@ rate_in_spite_of_zero = Mutant(
 failures_in_spite_of_zero = Mutant(
     clause="A50-XDS-03",
     broken="an enforcing_failure_percentage of 0 counts as 100",
-    xds={
-        "outlier_settings": lambda message: with_field(
-            message, "enforcing_failure_percentage", 100, when=0
-        )
-    },
+    xds=reading("enforcing_failure_percentage", 100, when=0),
     variant=VARIANT,
 )
 
@@ -70,11 +66,7 @@ failures_in_spite_of_zero = Mutant(
 failures_by_default = Mutant(
     clause="A50-XDS-03",
     broken="an unset enforcing_failure_percentage counts as 100",
-    xds={
-        "outlier_settings": lambda message: with_field(
-            message, "enforcing_failure_percentage", 100, when=None
-        )
-    },
+    xds=reading("enforcing_failure_percentage", 100, when=None),
     variant=VARIANT,
 )
 
@@ -82,11 +74,7 @@ failures_by_default = Mutant(
 no_rate_by_default = Mutant(
     clause="A50-XDS-04",
     broken="an unset enforcing_success_rate counts as 0",
-    xds={
-        "outlier_settings": lambda message: with_field(
-            message, "enforcing_success_rate", 0, when=None
-        )
-    },
+    xds=reading("enforcing_success_rate", 0, when=None),
     variant=VARIANT,
 )
 
@@ -94,11 +82,7 @@ no_rate_by_default = Mutant(
 all_by_default = Mutant(
     clause="A50-XDS-05",
     broken="max_ejection_percent is 100 by default",
-    xds={
-        "outlier_settings": lambda message: with_field(
-            message, "max_ejection_percent", 100, when=None
-        )
-    },
+    xds=reading("max_ejection_percent", 100, when=None),
     variant=VARIANT,
 )
 
@@ -106,11 +90,7 @@ all_by_default = Mutant(
 low_threshold_by_default = Mutant(
     clause="A50-XDS-05",
     broken="failure_percentage_threshold is 50 by default",
-    xds={
-        "outlier_settings": lambda message: with_field(
-            message, "failure_percentage_threshold", 50, when=None
-        )
-    },
+    xds=reading("failure_percentage_threshold", 50, when=None),
     variant=VARIANT,
 )
 
