@@ -17,11 +17,10 @@ from conformance.cli.run_options import RunOptions
 from conformance.judging import json_files
 from conformance.judging.blocking import ended_early
 from conformance.judging.evidence import JudgedClient, Record
-from conformance.judging.verdicts import BAD
 from conformance.reporting.provenance import suite
 from conformance.reporting.shard_report import Ended, ended_as, record_of
 from conformance.runner import files
-from conformance.runner.progress import Known
+from conformance.runner.progress import Known, has_new_failure
 
 FOLDER: Final = "gate"
 """Where bases are kept, in the cache."""
@@ -111,20 +110,15 @@ def with_more(
     judged = records[0].client if records else None
     if judged is None:
         return kept
-    fit = [record for record in records if not (ended_early(record) or _is_doubtful(record, known))]
+    fit = [
+        record for record in records if not (ended_early(record) or has_new_failure(record, known))
+    ]
     new = {record.scenario for record in records}
     old = kept.scenarios if kept and kept.client == judged else ()
     more = (KeptScenario(at=at, ended=ended_as(record)) for record in fit)
     return KeptBase(
         client=judged,
         scenarios=(*(there for there in old if there.ended.scenario not in new), *more),
-    )
-
-
-def _is_doubtful(record: Record, known: Known) -> bool:
-    return any(
-        decision.verdict in BAD and not known(record.scenario, decision)
-        for decision in record.decisions
     )
 
 

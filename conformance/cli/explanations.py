@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import shlex
 from collections.abc import Iterator, Mapping
 
 from conformance.cli.failures import Failure
@@ -16,6 +15,7 @@ from conformance.reporting.explain import (
     explain_scenario,
     terms_of,
 )
+from conformance.runner.selection import with_scenario
 from conformance.spec.catalogue import Catalogue
 
 
@@ -40,7 +40,7 @@ def explained(name: str, catalogue: Catalogue) -> Iterator[str]:
     texts = [explain_clause(catalogue[clause], declared, run) for clause in clauses]
     texts += [
         f"{explain_scenario(scenario, declared, catalogue)}\n"
-        f"  run       {run} --scenario {shlex.quote(scenario)}"
+        f"  run       {with_scenario(run, scenario)}"
         for scenario in several
     ]
     whole = "\n\n".join(texts)

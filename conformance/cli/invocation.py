@@ -120,11 +120,6 @@ def counting_known(repeat: str) -> str:
     return repeat if NO_BASELINE in words else f"{repeat} {NO_BASELINE}"
 
 
-def with_scenario(repeat: str, scenario: str) -> str:
-    """Return the command that runs one scenario again, from its beginning."""
-    return f"{repeat} --scenario {shlex.quote(scenario)}"
-
-
 def running_options(
     *, fast: bool, isolated: bool, variables: Iterable[str], wrap: Sequence[str]
 ) -> list[str]:

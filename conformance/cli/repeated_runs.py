@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from conformance.judging.evidence import Record
-from conformance.judging.verdicts import BAD, Decision, Verdict, worst
+from conformance.judging.verdicts import BAD, Verdict, worst
 from conformance.reporting.failure_groups import listed
 from conformance.reporting.outcome import counted
-from conformance.runner.progress import Known
+from conformance.runner.progress import Known, has_new_failure
 from conformance.runner.targets import Target
 
 NAMED = 4
@@ -39,12 +39,8 @@ def worst_of(records: Iterable[Record], known: Known) -> tuple[Record, ...]:
 
 
 def _rank(record: Record, known: Known) -> tuple[bool, int]:
-    new = any(_is_new(record, decision, known) for decision in record.decisions)
-    return not new, min((decision.rank for decision in record.decisions), default=0)
-
-
-def _is_new(record: Record, decision: Decision, known: Known) -> bool:
-    return decision.verdict in BAD and not known(record.scenario, decision)
+    is_known = not has_new_failure(record, known)
+    return is_known, min((decision.rank for decision in record.decisions), default=0)
 
 
 def rates(records: Iterable[Record]) -> Iterator[str]:

@@ -13,7 +13,6 @@ from rich.console import Console
 
 from client_under_test.environments import Prepared
 from conformance.cli.error_report import TROUBLE, in_a_line
-from conformance.cli.invocation import with_scenario
 from conformance.cli.run_options import RunOptions
 from conformance.cli.session import Session
 from conformance.judging import evidence
@@ -28,7 +27,7 @@ from conformance.runner.files import scratch
 from conformance.runner.interruption import postponed
 from conformance.runner.jobs import room_for
 from conformance.runner.run import Ran, run
-from conformance.runner.selection import Selection
+from conformance.runner.selection import Selection, with_scenario
 from conformance.runner.settings import Settings
 from conformance.runner.targets import Target
 

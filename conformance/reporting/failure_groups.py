@@ -11,6 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from conformance.judging.verdicts import BAD, Decision, Reason, Verdict
+from conformance.reporting.outcome import counted
 from conformance.reporting.report import NEVER_RIGHT, Run, Scenario
 from conformance.spec.catalogue import Catalogue, Strength
 
@@ -80,6 +81,11 @@ def groups(run: Run, catalogue: Catalogue) -> tuple[Group, ...]:
         for places in found.values()
     ]
     return tuple(sorted(made, key=lambda group: _group_rank(group, rank)))
+
+
+def headline(clause: str, title: str, others: int) -> str:
+    """Return the title of a cause: its most basic clause, and how many others fail by it."""
+    return f"{clause}: {title}" + (f" (+{counted(others, 'clause')})" if others else "")
 
 
 def _new_places(run: Run) -> Iterator[FailedDecision]:

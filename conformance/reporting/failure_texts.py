@@ -32,6 +32,7 @@ from conformance.reporting.failure_groups import (
 )
 from conformance.reporting.outcome import counted
 from conformance.reporting.report import Run, Scenario, is_fatal
+from conformance.runner.selection import with_scenario
 from conformance.runner.terminal_escape import block
 from conformance.runner.user_input import WITHHELD
 from conformance.spec.catalogue import Catalogue, Clause
@@ -190,7 +191,7 @@ def _group(
         run: the run.
         catalogue: the clauses.
         group: the group.
-        others: its clauses without those that a group begins with, which has a block of its own.
+        others: its other clauses, but for those that are described as the first of a group.
         repeat: the beginning of the command that runs one scenario again.
         is_again: whether an earlier group has described the clause: its rule is left out then.
     """
@@ -336,7 +337,7 @@ def _evidence(scenario: Scenario, found: Iterable[Decision], repeat: str) -> Ite
         yield f"    left      files of the client: {listed(scenario.left, LEFT)}"
     for line in log_lines(scenario.evidence):
         yield f"    log       {line}"
-    yield f"    repeat    {repeat} --scenario {shlex.quote(scenario.id)}"
+    yield f"    repeat    {with_scenario(repeat, scenario.id)}"
     if f"={WITHHELD}" in repeat:
         yield "              Fill in the values of --env: reports never contain them"
     if scenario.evidence:

@@ -320,14 +320,16 @@ def gate(
     """
     differ = differences(base, head)
     changes = tuple(
-        msgspec.structs.replace(
-            change,
-            base_evidence={
-                name: base_evidence[name] for name in change.scenarios if name in base_evidence
-            },
+        _change(
+            difference,
+            head,
+            catalogue,
+            on_base,
+            on_head,
+            base_evidence=base_evidence,
+            strict=strict,
         )
         for difference in differ
-        for change in [_change(difference, head, catalogue, on_base, on_head, strict=strict)]
     )
     differing = {difference.clause for difference in differ}
     rest = [clause for name, clause in head.clauses.items() if name not in differing]
@@ -351,6 +353,7 @@ def _change(
     on_base: Sequence[Shown],
     on_head: Sequence[Shown],
     *,
+    base_evidence: Mapping[str, str],
     strict: bool,
 ) -> Change:
     rates = rates_of(difference, head, on_base, on_head)
@@ -378,6 +381,7 @@ def _change(
         varies=varies(difference),
         chance=None if rates is None or rates.are_plain else p_value(rates.head, rates.base),
         is_fatal=_closes(difference, head, strict=strict),
+        base_evidence={name: base_evidence[name] for name in names if name in base_evidence},
     )
 
 

@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element, ElementTree, SubElement
 from conformance.judging.verdicts import Verdict
 from conformance.reporting.clause_summary import Kind
 from conformance.reporting.client_log import log_lines
-from conformance.reporting.failure_groups import FailedDecision, Group, groups, listed
+from conformance.reporting.failure_groups import FailedDecision, Group, groups, headline, listed
 from conformance.reporting.failure_texts import (
     evidence_of,
     labelled_wordings,
@@ -29,6 +29,7 @@ from conformance.reporting.repeats import RUNS
 from conformance.reporting.report import Exit, Run
 from conformance.reporting.summary import ANNOTATIONS, annotation
 from conformance.runner import files
+from conformance.runner.selection import with_scenario
 from conformance.spec.catalogue import Catalogue
 
 NAMED: Final = 12
@@ -222,7 +223,7 @@ def _evidence(change: Change, group: Group, repeat: str) -> Iterator[tuple[str, 
         others = f" (the first of {len(served)} configurations)" if len(served) > 1 else ""
         yield "served", f"{served[0]}{others}"
     yield from (("log", line) for line in log_lines(place.scenario.evidence))
-    yield "repeat", f"{repeat} --scenario {shlex.quote(place.scenario.id)}"
+    yield "repeat", with_scenario(repeat, place.scenario.id)
 
 
 def _groups_of_broken(
@@ -319,10 +320,9 @@ def annotation_lines(found: Gate, head: Run, catalogue: Catalogue, repeat: str) 
     )
     for own, group in [*_groups_of_broken(found, head, catalogue)][: ANNOTATIONS - 1]:
         first, *others = own
-        more = f" (+{counted(len(others), 'clause')})" if others else ""
         words = (f"{name}: {text}" for name, text in _evidence(first, group, repeat))
         kind = "error" if any(change.is_fatal for change in own) else "warning"
-        title = f"{first.clause}: {first.title}{more}"
+        title = headline(first.clause, first.title, len(others))
         yield annotation(kind, title, "\n".join((f"{first}", *words)))
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from conformance.judging.verdicts import Reason, Verdict
-from conformance.reporting.failure_groups import groups
+from conformance.reporting.failure_groups import groups, headline
 from conformance.reporting.markdown import code, escaped, link
 from conformance.reporting.outcome import counted, in_one_line
 from conformance.reporting.report import (
@@ -19,6 +18,7 @@ from conformance.reporting.report import (
     require_clauses,
     said_of,
 )
+from conformance.runner.selection import with_scenario
 from conformance.spec.catalogue import Catalogue
 
 LONGEST = 300
@@ -59,12 +59,10 @@ def rows(run: Run, catalogue: Catalogue) -> Iterator[FailureRow]:
         _, first = group.first
         clause = catalogue[first.clause]
         is_shared = group.ended_early and len(group.scenarios) > 1
-        others = len(group.clauses) - 1
-        more = f" (+{counted(others, 'clause')})" if others else ""
         yield FailureRow(
             title=f"{len(group.scenarios)} scenarios"
             if is_shared
-            else f"{clause.id}: {clause.title}{more}",
+            else headline(clause.id, clause.title, len(group.clauses) - 1),
             verdict=first.verdict,
             reason=first.reason,
             saw=group.gist if is_shared else first.differs or first.saw,
@@ -108,7 +106,7 @@ def _of_run(run: Run, catalogue: Catalogue, seed: int) -> Iterator[str]:
         for row in news:
             title = f"**{escaped(row.title)}**" if row.is_fatal else escaped(row.title)
             yield f"| {title} | {escaped(row.words)} | {_named(row.scenarios)} |"
-        repeat = f"{repeat_of(run, seed)} --scenario {shlex.quote(news[0].scenarios[0])}"
+        repeat = with_scenario(repeat_of(run, seed), news[0].scenarios[0])
         yield from ("", f"To repeat the first one: {code(repeat)}", "")
     for words in (*run.surprises, *run.endings, *run.troubles):
         yield f"- {escaped(words)}"

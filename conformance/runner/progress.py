@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from conformance.judging.evidence import Record
-from conformance.judging.verdicts import Decision
+from conformance.judging.verdicts import BAD, Decision
 
 Known = Callable[[str, Decision], bool]
 """A function that returns whether the baseline lists a failure of a scenario."""
@@ -14,6 +14,14 @@ Known = Callable[[str, Decision], bool]
 def nobody_knows(_scenario: str, _decision: Decision) -> bool:
     """Return False: without a baseline, no failure is known."""
     return False
+
+
+def has_new_failure(record: Record, known: Known) -> bool:
+    """Return whether a scenario has a failure or an error that the baseline does not list."""
+    return any(
+        decision.verdict in BAD and not known(record.scenario, decision)
+        for decision in record.decisions
+    )
 
 
 class Progress:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Set as AbstractSet
 from fnmatch import fnmatchcase
 
@@ -13,6 +14,11 @@ from conformance.judging.former_ids import all_functions, all_ids, function_of
 
 Ident = tuple[str, str]
 """The label of a target, or an empty string, and the id of a scenario: what runs once in a run."""
+
+
+def with_scenario(begun: str, scenario: str) -> str:
+    """Return the command that runs one scenario, from its beginning."""
+    return f"{begun} --scenario {shlex.quote(scenario)}"
 
 
 def is_named(scenario: str, pattern: str) -> bool:

@@ -23,6 +23,7 @@ from conformance.reporting.rendering.served import Pushed, pushes
 from conformance.reporting.rendering.shares import SharesPicture, shares_picture
 from conformance.reporting.rendering.timeline import Timeline, timeline
 from conformance.reporting.report import command, shown_command
+from conformance.runner.selection import with_scenario
 from conformance.spec.catalogue import Catalogue, Clause, edition_for
 from regular_files import UntrustedFolder
 
@@ -99,7 +100,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
             return shlex.join(("xdspec", "mutants", "--mutant", self.mutant))
         client = self.client
         begun = command(client.name, client.version, client.variant, self.seed)
-        return f"{begun} --scenario {shlex.quote(self.scenario)}"
+        return with_scenario(begun, self.scenario)
 
 
 RANKS = (Verdict.FAIL, Verdict.ERROR, Verdict.SEEN, Verdict.PASS, Verdict.SKIP)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
@@ -22,6 +21,7 @@ from conformance.reporting.report import (
     repeat_of,
     require_clauses,
 )
+from conformance.runner.selection import with_scenario
 from conformance.spec.catalogue import Catalogue, Clause, edition_for
 
 
@@ -50,8 +50,7 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
 
     def repeat(self, scenario: str) -> str:
         """Return the command that repeats a scenario."""
-        begun = repeat_of(self.run, self.provenance.seed)
-        return f"{begun} --scenario {shlex.quote(scenario)}"
+        return with_scenario(repeat_of(self.run, self.provenance.seed), scenario)
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import shutil
 import time
 from collections.abc import Callable
@@ -37,6 +36,7 @@ from conformance.runner.plugin.items import (
     untimed,
 )
 from conformance.runner.plugin.learning import learn
+from conformance.runner.selection import with_scenario
 from conformance.runner.settings import Settings
 from conformance.world import World
 
@@ -182,7 +182,7 @@ def record_of(item: pytest.Item, *, also: tuple[str, ...] = (), **more: Any) -> 
         side=subject.side,
         seed=settings.seed,
         fast=settings.fast,
-        repeat=settings.repeat and f"{settings.repeat} --scenario {shlex.quote(scenario)}",
+        repeat=settings.repeat and with_scenario(settings.repeat, scenario),
         seconds=round(time.monotonic() - item.stash[STARTED_AT], 3),
         **more,
     )

@@ -1,4 +1,4 @@
-"""A client with a build, in a folder of its own."""
+"""A client with a build, in a separate folder."""
 
 from __future__ import annotations
 
