@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 from msgspec.structs import replace
 
 from conformance import timing
-from conformance.judging.aborts import PreconditionTimeout
+from conformance.judging.aborts import PreconditionTimeout, SuiteTimeout
 from conformance.judging.expectations import (
     EachServesSome,
     EjectionLasts,
@@ -56,6 +56,10 @@ TURNS: Final = 3
 
 PACE: Final = 0.01
 """Seconds from one call of steady traffic to the next."""
+
+SHORT_VOLUME: Final = 3
+"""The request_volume of scenarios with steady traffic: half of the calls that each of `HOSTS`
+endpoints gets in an interval."""
 
 FEW: Final = 10
 """Calls of steady traffic that are requested together."""
@@ -309,8 +313,10 @@ class OutlierCluster:
 
         Raises:
             PreconditionTimeout: it was not ejected, or not used once more.
+            SuiteTimeout: too few calls were made for that.
         """
         ledger, previous, passed_over = self._world.fleet.ledger, 0.0, 0
+        before, started = len(ledger), self._world.now
         found: list[tuple[float, float]] = []
 
         def is_back(row: Rpc) -> bool:
@@ -325,9 +331,10 @@ class OutlierCluster:
             previous, passed_over = row.at, 0
             return bool(found)
 
-        waiting = ledger.wait(is_back, since=len(ledger), deadline=timing.EVENT)
+        waiting = ledger.wait(is_back, since=before, deadline=timing.EVENT)
         await self._world.control.unless_refused(waits.watched(waiting))
         if not found:
+            self._require_volume(len(ledger) - before, self._world.now - started)
             raise PreconditionTimeout(
                 f"expected calls at {member.address} to end and to begin once more within "
                 f"{timing.EVENT:g} s, though it is an outlier"
@@ -339,6 +346,19 @@ class OutlierCluster:
             "the first after it",
             at(found[0][1]),
         )
+
+    def _require_volume(self, calls: int, seconds: float) -> None:
+        """Raise SuiteTimeout if these calls were too few for sweeps to count each endpoint."""
+        detection = self.served.get_cluster().outlier_detection
+        assert detection is not None, "nothing is ejected without an outlier_detection"
+        algorithms = (detection.success_rate, detection.failure_percentage)
+        volume = max(algorithm.request_volume for algorithm in algorithms if algorithm)
+        each = calls / len(self.ready) / seconds * detection.interval
+        if each < volume:
+            raise SuiteTimeout(
+                f"each endpoint got {each:.1f} calls in an interval, fewer than the "
+                f"request_volume of {volume}: the machine may be too busy"
+            )
 
     def expectation(self, results: dict[str, Results]) -> EjectsOutliers:
         """Return what calls must fit after a sweep with these results."""

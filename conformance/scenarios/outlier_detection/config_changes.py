@@ -14,6 +14,7 @@ from conformance.scenarios.helpers.outliers import (
     INTERVAL,
     LONG_INTERVAL,
     LOW,
+    SHORT_VOLUME,
     VOLUME,
     OutlierCluster,
     by_failures,
@@ -46,7 +47,7 @@ async def test_no_algorithm(world: World, changed: OutlierDetection | None) -> N
 @scenario("A50-CONFIG-02", seconds=3, waits=True)
 async def test_multiplier_without_algorithm(world: World) -> None:
     """During an ejection, one update removes outlier_detection, and the next one adds it."""
-    detection = by_failures(base_ejection_time=3.5 * INTERVAL, request_volume=VOLUME // 2)
+    detection = by_failures(base_ejection_time=3.5 * INTERVAL, request_volume=SHORT_VOLUME)
     cluster = await OutlierCluster.begin(world, detection)
     await cluster.require_ejected()
     await cluster.detect(None)

@@ -20,6 +20,7 @@ from conformance.scenarios.helpers.outliers import (
     INTERVAL,
     LOW,
     PACE,
+    SHORT_VOLUME,
     VOLUME,
     Algorithm,
     OutlierCluster,
@@ -148,8 +149,8 @@ async def test_both_algorithms(world: World) -> None:
     both = replace(
         BASE,
         base_ejection_time=base,
-        success_rate=by_success_rate().success_rate,
-        failure_percentage=by_failures().failure_percentage,
+        success_rate=by_success_rate(request_volume=SHORT_VOLUME).success_rate,
+        failure_percentage=by_failures(request_volume=SHORT_VOLUME).failure_percentage,
     )
     cluster = await OutlierCluster.begin(world, both)
     async with steady_calls(world):

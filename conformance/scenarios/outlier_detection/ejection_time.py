@@ -3,6 +3,7 @@
 from conformance.judging.declaration import scenario
 from conformance.scenarios.helpers.outliers import (
     INTERVAL,
+    SHORT_VOLUME,
     OutlierCluster,
     by_failures,
     lasts,
@@ -14,9 +15,6 @@ BASE_TIME = 1.5 * INTERVAL
 """Seconds. It is no multiple of the interval, so no sweep is at the very end of an ejection."""
 
 LONG_TIME = 3.5 * INTERVAL
-
-SHORT_VOLUME = 3
-"""Half of the calls that each endpoint gets in an interval."""
 
 
 @scenario("A50-TIME-01", "A50-TIME-02", seconds=3, waits=True)
@@ -48,7 +46,9 @@ async def test_max_ejection_time(world: World) -> None:
 @scenario("A50-TIME-04", seconds=2, waits=True)
 async def test_short_max_ejection_time(world: World) -> None:
     """The max_ejection_time is far below base_ejection_time."""
-    detection = by_failures(base_ejection_time=LONG_TIME, max_ejection_time=INTERVAL / 3)
+    detection = by_failures(
+        base_ejection_time=LONG_TIME, max_ejection_time=INTERVAL / 3, request_volume=SHORT_VOLUME
+    )
     cluster = await OutlierCluster.begin(world, detection)
     async with steady_calls(world):
         time = await cluster.ejection(cluster.members[0])
