@@ -45,6 +45,9 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True):
     """About how long it takes: the longest start first."""
     waits: bool = False
     """True if the scenario spends that time idle, waiting for a timer."""
+    timer: float = 0.0
+    """Seconds of the shortest timer of the served config that decides the outcome, if it is far
+    shorter than the suite's deadlines: a client that waits as long for a processor may fail."""
     failover: bool = False
     """True if that timer is the failover timer, which --fast shortens."""
     resolutions: bool = False
@@ -65,6 +68,7 @@ def scenario(  # noqa: PLR0913 - all but the clauses by their names
     alone: bool = False,
     seconds: float = 0.25,
     waits: bool = False,
+    timer: float = 0.0,
     failover: bool = False,
     resolutions: bool = False,
     timed: tuple[str, ...] = (),
@@ -79,6 +83,7 @@ def scenario(  # noqa: PLR0913 - all but the clauses by their names
         alone=alone,
         seconds=seconds,
         waits=waits or absence or resolutions,
+        timer=timer,
         failover=failover or bool(timed),
         resolutions=resolutions,
         timed=timed,
@@ -107,6 +112,7 @@ def declaration_of(item: pytest.Item) -> Declaration:
         alone=any(mark.alone for mark in marks),
         seconds=max(mark.seconds for mark in marks),
         waits=any(mark.waits for mark in marks),
+        timer=min((mark.timer for mark in marks if mark.timer), default=0.0),
         failover=any(mark.failover for mark in marks),
         resolutions=any(mark.resolutions for mark in marks),
         timed=tuple(t for mark in marks for t in mark.timed),

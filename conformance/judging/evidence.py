@@ -95,6 +95,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     """By how many seconds the suite's own event loop was late, at worst."""
     starved: float = 0.0
     """The seconds that the client waited for a processor, if the scenario failed."""
+    timer: float = 0.0
+    """The timer that the scenario declares, in seconds."""
     checks: tuple[Check, ...] = ()
     trouble: Trouble | None = None
     ignores: tuple[Cause, ...] = ()

@@ -12,7 +12,7 @@ import msgspec
 from conformance import timing
 from conformance.judging.blocking import ended_early
 from conformance.judging.evidence import Record
-from conformance.judging.verdicts import BAD, Cause, Reason, Verdict
+from conformance.judging.verdicts import BAD, Cause, Decision, Reason, Verdict
 from conformance.runner.progress import Known
 from conformance.runner.selection import Ident
 
@@ -140,11 +140,25 @@ def is_doubtful(record: Record, known: Known) -> bool:
     late = any(decision.reason is Reason.TIMING for decision in record.decisions)
     failed = any(
         decision.verdict is Verdict.FAIL
-        and decision.excusable
+        and _can_be_late(decision, record)
         and not known(record.scenario, decision)
         for decision in record.decisions
     )
-    return late or (failed and record.starved > timing.STARVED and not record.mutant)
+    return late or (failed and _was_starved(record) and not record.mutant)
+
+
+def _was_starved(record: Record) -> bool:
+    if record.timer:
+        return max(record.starved, record.lateness) > record.timer
+    return record.starved > timing.STARVED
+
+
+def _can_be_late(decision: Decision, record: Record) -> bool:
+    """Return whether lateness can explain a failure.
+
+    Where a short timer decides, it explains every missed expectation, but no crash and no NACK.
+    """
+    return decision.excusable or bool(record.timer and decision.expectation)
 
 
 def with_what_stands(again: Record, first: Record) -> Record:
@@ -155,7 +169,7 @@ def with_what_stands(again: Record, first: Record) -> Record:
     stand = tuple(
         decision
         for decision in first.decisions
-        if decision.verdict is Verdict.FAIL and not decision.excusable
+        if decision.verdict is Verdict.FAIL and not _can_be_late(decision, first)
     )
     return msgspec.structs.replace(
         again,

@@ -171,9 +171,11 @@ def record_of(item: pytest.Item, *, also: tuple[str, ...] = (), **more: Any) -> 
         more: what was seen.
     """
     subject, settings, scenario = subject_of(item), item.config.stash[SETTINGS], scenario_id(item)
+    claims = declaration_of(item)
     record = Record(
         scenario=scenario,
-        clauses=(*declaration_of(item).clauses, *also),
+        clauses=(*claims.clauses, *also),
+        timer=claims.timer,
         also=also,
         untimed=untimed(item),
         unasked=unasked(item),

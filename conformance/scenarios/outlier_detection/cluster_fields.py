@@ -11,6 +11,7 @@ from conformance.scenarios.helpers.outliers import (
     BASE,
     CYCLE,
     HOSTS,
+    INTERVAL,
     LONG_INTERVAL,
     Algorithm,
     OutlierCluster,
@@ -20,6 +21,8 @@ from conformance.scenarios.helpers.outliers import (
 from conformance.spec.oracles.outlier_detection import Detection, FailurePercentage
 from conformance.world import World
 from conformance.xds_config.outlier_detection import OutlierDetection
+
+pytestmark = scenario(timer=INTERVAL)
 
 SOME_ENFORCED = 20
 """Percent. A sweep ejects 8 of 40 outliers on average, and more than the bound with a chance of

@@ -25,6 +25,8 @@ from conformance.world import World
 from conformance.xds_config.endpoints import Endpoint
 from conformance.xds_config.outlier_detection import OutlierDetection
 
+pytestmark = scenario(timer=INTERVAL)
+
 HOUR = 3600.0
 
 

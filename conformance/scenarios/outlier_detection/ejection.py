@@ -31,6 +31,8 @@ from conformance.scenarios.helpers.outliers import (
 from conformance.world import World
 from conformance.xds_config.policies import RingHash
 
+pytestmark = scenario(timer=INTERVAL)
+
 MANY = 10
 """Endpoints where a percentage of them is ejected."""
 

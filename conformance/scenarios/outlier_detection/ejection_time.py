@@ -11,6 +11,8 @@ from conformance.scenarios.helpers.outliers import (
 )
 from conformance.world import World
 
+pytestmark = scenario(timer=INTERVAL)
+
 BASE_TIME = 1.5 * INTERVAL
 """Seconds. It is no multiple of the interval, so no sweep is at the very end of an ejection."""
 

@@ -6,6 +6,7 @@ from conformance.judging.declaration import scenario
 from conformance.scenarios.helpers.outliers import (
     CYCLE,
     HOSTS,
+    INTERVAL,
     OutlierCluster,
     by_failures,
     judge_minimum_hosts,
@@ -13,6 +14,8 @@ from conformance.scenarios.helpers.outliers import (
     judge_shares,
 )
 from conformance.world import World
+
+pytestmark = scenario(timer=INTERVAL)
 
 
 @scenario("A50-FAIL-01", seconds=1)

@@ -8,6 +8,7 @@ from conformance.judging.declaration import scenario
 from conformance.scenarios.helpers.outliers import (
     CYCLE,
     HOSTS,
+    INTERVAL,
     OutlierCluster,
     by_success_rate,
     judge_minimum_hosts,
@@ -22,6 +23,8 @@ from conformance.spec.oracles.outlier_detection import (
 )
 from conformance.world import World
 from conformance.xds_config.outlier_detection import OutlierDetection
+
+pytestmark = scenario(timer=INTERVAL)
 
 FACTORS = range(300, 1900, 50)
 """With higher factors, few draws have an outlier."""

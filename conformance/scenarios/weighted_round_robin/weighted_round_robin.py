@@ -34,6 +34,8 @@ from conformance.xds_config.variants import ResourceVariant
 from test_servers import BackendEndpoint as Member
 from test_servers import BackendMetrics, Close, Serve
 
+pytestmark = scenario(timer=timing.SHORTEST_UPDATE)
+
 BAD_RING = ring_hash(function="hash_function: MURMUR_HASH_2")
 """A client that reads this entry rejects the Cluster."""
 

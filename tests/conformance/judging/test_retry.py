@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from client_under_test.contract.exceptions import ClientCrashed, ClientHung
+from conformance import timing
 from conformance.judging import causes
 from conformance.judging.aborts import (
     NoAckOrNack,
@@ -38,7 +39,7 @@ from conformance.judging.observations import (
     ReportedLoad,
 )
 from conformance.judging.verdicts import Decision, Reason, Verdict
-from conformance.runner.retry import with_what_stands
+from conformance.runner.retry import is_doubtful, with_what_stands
 from conformance.spec.oracles.load import Load, LoadKey, Received
 from conformance.spec.oracles.request_hash import HeaderPolicy
 from conformance.spec.oracles.ring.sizes import RingConfig
@@ -191,3 +192,29 @@ def test_what_is_no_matter_of_time_stands_although_the_second_try_passes() -> No
     overruled = with_what_stands(record(*passed), record(late, untold, evidence="first"))
     assert overruled.decisions == passed
     assert overruled.evidence is None
+
+
+@pytest.mark.parametrize(
+    ("expectation", "waited", "is_repeated"),
+    [
+        ("outcome", {"timer": 0.3, "starved": 0.4}, True),
+        ("outcome", {"timer": 0.3, "lateness": 0.4}, True),
+        ("outcome", {"timer": 0.3, "starved": 0.2, "lateness": 0.2}, False),
+        ("outcome", {"starved": timing.STARVED + 1}, False),
+        pytest.param("", {"timer": 0.3, "starved": 9.0}, False, id="crash"),
+    ],
+)
+def test_a_scenario_with_a_short_timer_is_repeated_if_the_client_waited_as_long(
+    expectation: str, waited: dict[str, float], *, is_repeated: bool
+) -> None:
+    wrong = Decision(
+        clause="A50-EJECT-03",
+        verdict=Verdict.FAIL,
+        reason=Reason.DEVIATES,
+        expectation=expectation,
+    )
+    first = record(wrong, **waited)
+    assert is_doubtful(first, lambda *_: False) == is_repeated
+    passed = Decision(clause="A50-EJECT-03", verdict=Verdict.PASS)
+    stands = wrong in with_what_stands(record(passed), first).decisions
+    assert stands == (not expectation or "timer" not in waited)
