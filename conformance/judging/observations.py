@@ -80,6 +80,8 @@ class Answer(msgspec.Struct, frozen=True, tag="answer", kw_only=True):
     """The version that the answer names."""
     accepted: str = ""
     """The last version that the client had accepted before."""
+    nonce: str = ""
+    """The nonce that the answer names; empty in older evidence."""
 
 
 class Connections(msgspec.Struct, frozen=True, tag="connections"):
@@ -210,6 +212,10 @@ class SubscriptionRequest(msgspec.Struct, frozen=True):
     stream: int
     is_outdated: bool = False
     """True if it has no nonce, or an older one than a request of its kind and stream before it."""
+    nonce: str | None = None
+    """Its nonce; None in evidence of before nonces were recorded."""
+    due: str = ""
+    """The nonce that an outdated request should have; empty in older evidence."""
 
 
 class Subscriptions(msgspec.Struct, frozen=True, tag="subscriptions"):

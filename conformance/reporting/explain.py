@@ -78,7 +78,7 @@ def explain_clause(clause: Clause, declared: Mapping[str, Declaration], run: str
             f"  corrected {old}: superseded by its own authors, so reported and never a pass"
         )
     if clause.basis:
-        lines.append(f"  basis     {clause.basis}")
+        lines.append(f"  basis     {clause.paraphrase}")
     if clause.rests_on:
         lines.append(
             f"  rests on  {clause.rests_on}: if that fails in the same scenario, this is blocked"

@@ -232,7 +232,7 @@ def _of_clause(
         yield f"{_place(clause)} ({program_of(repeat)} explain {clause.id})"
         yield from wording_lines(clause, result)
         if clause.basis:
-            yield f"  basis     {clause.basis}"
+            yield f"  basis     {clause.paraphrase}"
     several = len(_editions_shown(clause, result)) > 1
     if several and result.edition and result.editions_consistent is not None:
         yield _judged(result.edition, result.editions_consistent)

@@ -57,6 +57,11 @@ class Channels:
         """The client's processes, which are the leaders of their groups."""
         return (self._launched.process, *self._others)
 
+    def given(self, variable: str) -> tuple[str, ...]:
+        """Return the values that the scenario gave an environment variable in its own processes."""
+        values = (environment.get(variable) for environment in self._given.values())
+        return tuple(value for value in values if value)
+
     def name(self, channel: Channel) -> str:
         """Return the name of a channel in evidence."""
         return self._names[channel]

@@ -229,6 +229,7 @@ class Control:
             error_detail=request.error_detail or "",
             told=request.version,
             accepted=accepted[-1] if accepted else "",
+            nonce=request.nonce,
         )
 
     def last_word(self, answer: Answer) -> Answer:
@@ -255,7 +256,14 @@ class Control:
         outdated = outdated_requests(events)
         return Subscriptions(
             tuple(
-                SubscriptionRequest(event.kind.name, event.names, event.stream, place in outdated)
+                SubscriptionRequest(
+                    event.kind.name,
+                    event.names,
+                    event.stream,
+                    is_outdated=place in outdated,
+                    nonce=event.nonce,
+                    due=outdated.get(place, ""),
+                )
                 for place, event in enumerate(events[since:], since)
                 if isinstance(event, Request) and event.kind is not None
             )

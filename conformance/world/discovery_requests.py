@@ -37,15 +37,16 @@ def requests_none_of(push: Push, kind: Kind, events: Sequence[Event]) -> bool:
     return bool(opened - ended) and not came
 
 
-def outdated_requests(events: Sequence[Event]) -> frozenset[int]:
-    """Return the places of requests that carry no nonce, or an older one than those before them.
+def outdated_requests(events: Sequence[Event]) -> dict[int, str]:
+    """Return the nonce due by the place of each request that carries none, or an older one.
 
-    A nonce is as new as the last response that carried it on the stream. Responses that the client
-    has not answered do not count: they may have come after the request was sent.
+    Due is the newest nonce that an earlier request of the type carried on the stream. A nonce is as
+    new as the last response that carried it. Responses that the client has not answered do not
+    count: they may have come after the request was sent.
     """
     sent: dict[tuple[int, Kind], list[str]] = {}
     answered: dict[tuple[int, Kind], int] = {}
-    outdated = set[int]()
+    outdated: dict[int, str] = {}
     for at, event in enumerate(events):
         if not isinstance(event, (Request, Response)) or event.kind is None:
             continue
@@ -57,9 +58,9 @@ def outdated_requests(events: Sequence[Event]) -> frozenset[int]:
         newest = answered.get(of_type, -1)
         place = max((i for i, nonce in enumerate(nonces) if nonce == event.nonce), default=-1)
         if place < newest:
-            outdated.add(at)
+            outdated[at] = nonces[newest]
         answered[of_type] = max(place, newest)
-    return frozenset(outdated)
+    return outdated
 
 
 def stream_requests(events: Sequence[Event]) -> StreamRequests:

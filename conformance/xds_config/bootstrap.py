@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 
 from conformance.judging.declaration import AS_ALWAYS, Bootstrap
@@ -27,6 +28,41 @@ def bootstrap(address: str, wanted: Bootstrap = AS_ALWAYS) -> str:
     }
     node = {"id": NODE, "locality": LOCALITY}
     return json.dumps({"xds_servers": [server], "node": node, **wanted.fields})
+
+
+MOST = 300
+"""Characters of an addition that are described."""
+
+
+def additions(text: str) -> str:
+    """Describe what the JSON text of a bootstrap adds to the default one; empty if nothing."""
+    try:
+        made = json.loads(text)
+        features = made["xds_servers"][0].get("server_features", [])
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return f"{text[:MOST]} (invalid)"
+    added = {"server_features": features} if len(features) > 1 else {}
+    added |= {name: made[name] for name in made if name not in {"xds_servers", "node"}}
+    words = ", ".join(f"{name} {json.dumps(value)}" for name, value in added.items())
+    return words if len(words) <= MOST else f"{words[:MOST]}…"
+
+
+def with_bootstraps(
+    served: Sequence[str], bootstrap: str, of_others: Iterable[str]
+) -> tuple[str, ...]:
+    """Return what was served; the first text begins with additions to the client's bootstrap.
+
+    Args:
+        served: descriptions of the served configurations.
+        bootstrap: that of the first process.
+        of_others: those of processes that the scenario started with another one.
+    """
+    words = [f"bootstrap with {added}"] if (added := additions(bootstrap)) else []
+    several = dict.fromkeys(filter(None, map(additions, of_others)))
+    words += [f"another process with bootstrap {added}" for added in several]
+    if not words:
+        return tuple(served)
+    return ("; ".join([*words, *served[:1]]), *served[1:])
 
 
 AUTHORITY = "xdspec.test"

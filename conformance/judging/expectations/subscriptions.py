@@ -135,6 +135,9 @@ class SendsNewestNonce(TimeIndependent, frozen=True, tag="sends_newest_nonce"):
         if outdated:
             first = outdated[0]
             saw += f": one for {first.kind} names {_listed(set(first.names))}"
+            if first.nonce is not None and first.due:
+                has = f"nonce {first.nonce}" if first.nonce else "no nonce"
+                saw += f" and has {has} instead of {first.due}"
         wanted = "every request to carry the nonce of the newest response that was answered"
         return Finding(bool(requests) and not outdated, wanted, saw)
 

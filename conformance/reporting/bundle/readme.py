@@ -113,7 +113,7 @@ def _failure(decision: Decision, case: Case, catalogue: Catalogue) -> Iterator[s
         f"{escaped(clause.worded(edition))}"
     )
     if clause.basis:
-        yield f"**Basis**: {escaped(clause.basis)}"
+        yield f"**Basis**: {escaped(clause.paraphrase)}"
     why = (
         REASONS.get(decision.reason.value, decision.reason.value)
         if decision.reason

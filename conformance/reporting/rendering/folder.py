@@ -61,6 +61,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     type_url: str = ""
     names: tuple[str, ...] = ()
     version: str = ""
+    nonce: str = ""
     answer: str | None = None
     answered_version: str = ""
     error_detail: str = ""

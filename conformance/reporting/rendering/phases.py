@@ -354,7 +354,8 @@ def _outcome(came: Collection[_Came], places: _Places) -> Iterator[str]:
     """Yield the client's actions, by kind."""
     for item in came:
         if isinstance(item, Event) and item.answer == "nack":
-            yield f"rejected {type_of(item)} version {item.answered_version}"
+            nonce = f" with nonce {item.nonce}" if item.nonce else ""
+            yield f"rejected {type_of(item)} version {item.answered_version}{nonce}"
         elif isinstance(item, Event) and item.event == "StreamClosed":
             yield f"ended stream {item.stream}"
     yield from _attempts([item for item in came if isinstance(item, EndpointAttempt)], places)

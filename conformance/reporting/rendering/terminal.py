@@ -95,7 +95,7 @@ def _decision(entry: Shown, width: int, rings: list[RingPicture]) -> Iterator[Li
     if said.verdict not in BAD:
         return
     where = f"{entry.clause.document}, {entry.clause.section} [{entry.clause.strength.value}]"
-    stated = (("rule", where), ("requires", entry.text), ("basis", entry.clause.basis))
+    stated = (("rule", where), ("requires", entry.text), ("basis", entry.clause.paraphrase))
     computed = ("computed", said.oracle and f"from {said.oracle}")
     first, *rest = evidence_of(said) or (("observed", said.saw),)
     told = (first, computed, *rest)

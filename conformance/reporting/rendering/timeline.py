@@ -211,22 +211,27 @@ def _stream(event: Event, at: float) -> Mark:
 
 def _push(event: Event, at: float) -> Mark:
     names = few(resource.name for resource in event.resources) or "nothing"
-    what = f"{_kind(event)} version {event.version} sent: {names}"
+    what = f"{_kind(event)} version {event.version} sent{_with_nonce(event)}: {names}"
     what += f" ({event.fault})" if event.fault else ""
     return Mark(at=at, shape=Shape.PUSH, tone=Tone.SUITE, what=what, label=event.version)
+
+
+def _with_nonce(event: Event) -> str:
+    return f" with nonce {event.nonce}" if event.nonce else ""
 
 
 def _request(event: Event, at: float) -> Mark:
     changes = [f"subscribes to {few(event.subscribed)}"] if event.subscribed else []
     changes += [f"unsubscribes from {few(event.unsubscribed)}"] if event.unsubscribed else []
-    name = _kind(event)
+    name, by = _kind(event), _with_nonce(event)
+    answered = f"{name} version {event.answered_version}"
     if event.answer == "nack":
-        what = f"{name} version {event.answered_version} refused: {event.error_detail}"
+        what = f"{answered} rejected{by}: {event.error_detail}"
         return Mark(at=at, shape=Shape.NACK, tone=Tone.BAD, what="; ".join([what, *changes]))
     if event.answer == "ack":
-        what = f"{name} version {event.answered_version} accepted"
+        what = f"{answered} accepted{by}"
         return Mark(at=at, shape=Shape.ACK, tone=Tone.GOOD, what="; ".join([what, *changes]))
-    what = f"{name}: {'; '.join(changes) or 'asks again'}"
+    what = f"{name}{by}: {'; '.join(changes) or 'requests the same names'}"
     return Mark(at=at, shape=Shape.ASK, what=what)
 
 

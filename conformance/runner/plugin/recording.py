@@ -39,6 +39,7 @@ from conformance.runner.plugin.learning import learn
 from conformance.runner.selection import with_scenario
 from conformance.runner.settings import Settings
 from conformance.world import World
+from conformance.xds_config.bootstrap import VARIABLE, with_bootstraps
 
 PROPERTY = "xdspec"
 """The name under which a report carries the scenario's record, as JSON."""
@@ -123,7 +124,9 @@ def facts_of(made: World) -> dict[str, Any]:
     return {
         "began": round(made.clock.began, 6),
         "notes": tuple(made.checks.notes),
-        "served": tuple(made.control.history),
+        "served": with_bootstraps(
+            made.control.history, made.environment[VARIABLE], made.channels.given(VARIABLE)
+        ),
         "lateness": round(made.clock.lateness.worst, 3),
         "shared_process": made.channels.launched.is_shared,
         "earlier": made.channels.launched.earlier,

@@ -81,6 +81,12 @@ class Clause(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """The editions that have their own wording, earliest first and Envoy last."""
         return tuple(self.wordings)
 
+    @property
+    def paraphrase(self) -> str:
+        """The basis, marked as a paraphrase, since readers take it for a quotation otherwise."""
+        place, colon, sentence = (self.basis or "").partition(": ")
+        return f"{place} (paraphrased): {sentence}" if colon else place
+
     def worded(self, edition: str | None) -> str:
         """Return the wording of an edition, or the title if the edition has none.
 

@@ -20,7 +20,7 @@ def choice(clause: str, made: str) -> str:
 
 def test_explain_shows_the_basis_and_a_superseded_wording() -> None:
     told = invoke("explain", "A42-PRO-10").output
-    assert "  basis     A61, Ring Hash: " in told
+    assert "  basis     A61, Ring Hash (paraphrased): " in told
     assert "  corrected A61-2023: superseded by its own authors" in told
 
 

@@ -38,7 +38,7 @@ def test_all_of_a_scenario_is_on_one_clock() -> None:
         (0.3, "push", "EDS version 1 sent: c"),
         (0.4, "ack", "EDS version 1 accepted"),
         (0.5, "push", "EDS version 2 sent: nothing (odd)"),
-        (0.6, "nack", "EDS version 2 refused: bad"),
+        (0.6, "nack", "EDS version 2 rejected: bad"),
     ]
     assert marks_of(found.lanes, f"{A} c") == [
         (0.0, "band", "its gate: SERVE"),
