@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from client_under_test.reference.editions.behavior import MUTANT_VARIABLE
 from client_under_test.reference.editions.mutants import NoSuchRule
 from conformance.cli.error_report import TROUBLE, forget, in_a_line
 from conformance.cli.failures import Failure, require_machine
+from conformance.cli.invocation import program
 from conformance.judging.evidence import Record
 from conformance.mutation.results import (
     DeclaredMutant,
@@ -133,6 +135,10 @@ def _check(
             raise Failure(f"there is no mutant {name}: run without --mutant to see all")
 
 
+SHOWN = 20
+"""Mutants whose evidence folders are named: of more, `--json` has them."""
+
+
 def _by_mutant(ran: Ran) -> Mapping[str, list[Record]]:
     records: dict[str, list[Record]] = defaultdict(list)
     for record in ran.records:
@@ -160,6 +166,9 @@ def _show(
             highlight=False,
             soft_wrap=True,
         )
+        if mutant.evidence and len(made.mutants) <= SHOWN:
+            command = f"{program()} show {shlex.quote(mutant.evidence)}"
+            screen.print(f"          {command}", highlight=False, soft_wrap=True, markup=False)
         if mutant.trouble:
             screen.print(
                 f"          {mutant.trouble}", highlight=False, soft_wrap=True, markup=False

@@ -66,6 +66,8 @@ class MutantResult(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Literal["killed", "survived", "untried"]
     by: tuple[str, ...]
     """The scenarios that killed it."""
+    evidence: str = ""
+    """The evidence folder of the first of them; empty if there is none."""
     also_failed: tuple[str, ...]
     """Other clauses that failed in the scenarios that ran."""
     trouble: str = ""
@@ -119,9 +121,10 @@ def result_of(
 ) -> MutantResult:
     """Return whether any of the scenarios that ran against a mutant killed it."""
     ran = once_each(list(records), catalogue)
-    kills = [
-        record for record in ran if any(_kills(d, mutant, catalogue) for d in record.decisions)
-    ]
+    kills = sorted(
+        (record for record in ran if any(_kills(d, mutant, catalogue) for d in record.decisions)),
+        key=lambda record: record.scenario,
+    )
     others = {
         decision.clause
         for record in ran
@@ -143,7 +146,8 @@ def result_of(
         id=mutant.id,
         clause=mutant.clause,
         verdict=verdict,
-        by=tuple(sorted(record.scenario for record in kills)),
+        by=tuple(record.scenario for record in kills),
+        evidence=next((record.evidence for record in kills if record.evidence), ""),
         also_failed=tuple(sorted(others)),
         trouble=trouble,
     )

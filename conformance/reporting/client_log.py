@@ -29,6 +29,12 @@ def log_lines(evidence: str | None) -> Iterator[str]:
         yield from quoted(folder)
 
 
+def exception_line(evidence: str | None) -> str:
+    """Return the line of an exception in the logs of an evidence folder; empty if none has one."""
+    lines = (line.partition(".log: ")[2] for line in log_lines(evidence))
+    return next((line for line in lines if _EXCEPTION.search(line)), "")
+
+
 def quoted(folder: UntrustedFolder) -> Iterator[str]:
     """Yield a line for each log of an open evidence folder; raise no error if one is strange."""
     for number in count(1):

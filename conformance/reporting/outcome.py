@@ -114,10 +114,10 @@ def _deviates(run: Run, *, strict: bool) -> str:
         entries = counted(len(run.surprises), "entry", "entries")
         return f"the baseline is out of date ({entries})"
     if "--no-baseline" in run.repeat.split():
-        failures = counted(new, "failure")
-        return f"does not conform ({failures}; --no-baseline counts recorded ones, too)"
+        failed = counted(new, "failed clause")
+        return f"does not conform ({failed}; --no-baseline counts recorded failures, too)"
     known = f", {_known(run)} known" if _known(run) else ""
-    return f"does not conform ({counted(new, 'new failure')}{known})"
+    return f"does not conform ({counted(new, 'newly failed clause')}{known})"
 
 
 def _known(run: Run) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from conformance.judging.verdicts import Reason, Verdict
+from conformance.reporting.client_log import exception_line
 from conformance.reporting.failure_groups import groups, headline
 from conformance.reporting.markdown import code, escaped, link
 from conformance.reporting.outcome import counted, in_one_line
@@ -36,6 +37,8 @@ class FailureRow(msgspec.Struct, frozen=True, kw_only=True):
     reason: Reason | None
     saw: str
     wanted: str = ""
+    log: str = ""
+    """The line of the client's log that has an exception; empty if there is none."""
     scenarios: tuple[str, ...]
     """The scenarios that show it."""
     is_fatal: bool = True
@@ -43,10 +46,11 @@ class FailureRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """The verdict, the observation, and the expectation."""
+        """The verdict, the observation, the expectation, and an exception of the client."""
         why = f" ({self.reason})" if self.reason else ""
         wanted = f"; expected: {_cut(self.wanted)}" if self.wanted else ""
-        return f"{self.verdict}{why}: {_cut(self.saw)}{wanted}"
+        log = f"; client log: {self.log}" if self.log and self.log not in self.saw else ""
+        return f"{self.verdict}{why}: {_cut(self.saw)}{wanted}{log}"
 
 
 def _cut(words: str) -> str:
@@ -67,6 +71,7 @@ def rows(run: Run, catalogue: Catalogue) -> Iterator[FailureRow]:
             reason=first.reason,
             saw=group.gist if is_shared else first.differs or first.saw,
             wanted=first.wanted,
+            log=exception_line(group.first.scenario.evidence),
             scenarios=tuple(scenario.id for scenario in group.scenarios),
             is_fatal=group.is_fatal or first.verdict is Verdict.ERROR,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from conformance.judging.verdicts import BAD
 from conformance.reporting.failure_texts import evidence_of
@@ -196,7 +196,7 @@ def timeline_lines(it: Timeline, width: int) -> Iterator[Line]:
         if lane.group != group:
             group = lane.group
             yield group, "bold"
-        drawn = _drawn(lane, scale, columns)
+        drawn = drawn_row(lane, scale, columns)
         used += drawn
         yield f"  {_shortened(lane.name):{NAMES - 2}}{drawn}", ""
     for words in it.left_out:
@@ -214,23 +214,35 @@ def _shortened(name: str) -> str:
     return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
-def _drawn(lane: Lane, scale: Scale, columns: int) -> str:
+def drawn_row(lane: Lane, scale: Scale, columns: int) -> str:
     """Return a lane's characters: bands below spans, spans below points."""
     row = [" "] * columns
     for fold in scale.folds:
         for column in range(int(fold.left * columns / 100), int(fold.right * columns / 100)):
             row[column] = "┊"
+    owners: list[Mark | None] = [None] * columns
     order = {Shape.BAND: 0, Shape.SPAN: 1}
     for mark in sorted(lane.marks, key=lambda mark: order.get(mark.shape, 2)):
         first = min(columns - 1, max(0, int(scale.x(mark.at) * columns / 100)))
-        if mark.until is None:
-            row[first] = _sign(mark)
-            continue
-        last = min(columns - 1, int(scale.x(mark.until) * columns / 100))
-        row[first : last + 1] = SPANS[mark.tone] * (last + 1 - first)
-        if mark.label and last - first > len(mark.label):
-            row[first : first + len(mark.label)] = mark.label
+        last = first
+        if mark.until is not None:
+            last = min(columns - 1, int(scale.x(mark.until) * columns / 100))
+        sign = _sign(mark) if mark.until is None else SPANS[mark.tone]
+        row[first : last + 1] = sign * (last + 1 - first)
+        owners[first : last + 1] = [mark] * (last + 1 - first)
+    for mark in lane.marks:
+        if mark.label and mark.until is not None:
+            _label(row, [owner is mark for owner in owners], mark.label)
     return "".join(row).rstrip()
+
+
+def _label(row: list[str], is_free: Sequence[bool], label: str) -> None:
+    """Write a label at the first place where it covers no other mark, if there is one."""
+    room = len(label) + 1
+    for first in range(len(row) - room + 1):
+        if all(is_free[first : first + room]):
+            row[first : first + len(label)] = label
+            return
 
 
 def _sign(mark: Mark) -> str:

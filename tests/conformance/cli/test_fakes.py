@@ -234,4 +234,4 @@ async def test_a_brief_run_lists_what_needs_attention(xdspec: Any) -> None:
     assert lines[1].startswith("     1/1  scenarios run, 1 with new failures, in ")
     assert sum(line.startswith("FAIL (crashed)") for line in lines) == 1
     assert not any(line.startswith("  A42-RING-09 ") for line in lines)
-    assert lines[-1].endswith("s: does not conform (2 new failures)")
+    assert lines[-1].endswith("s: does not conform (2 newly failed clauses)")

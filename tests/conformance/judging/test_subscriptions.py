@@ -6,6 +6,7 @@ import pytest
 
 from conformance.judging.expectations import (
     Fails,
+    SendsNewestNonce,
     StaysSubscribed,
     SubscribesBesidesClusters,
     SubscribesOnce,
@@ -115,3 +116,20 @@ def test_many_names_are_not_all_told() -> None:
 def test_fails(status: str, endpoint: str | None, *, holds: bool) -> None:
     call = Call(id="1", channel="c", path="/s/m", metadata=(), status=status, endpoint=endpoint)
     assert Fails().finding(Calls((call,))).holds == holds
+
+
+@pytest.mark.parametrize(
+    ("nonce", "due", "end"),
+    [
+        (None, "", "names cluster"),
+        ("", "1.2", "names cluster and has no nonce instead of 1.2"),
+        ("1.1", "1.2", "names cluster and has nonce 1.1 instead of 1.2"),
+    ],
+)
+def test_an_outdated_nonce_is_named(nonce: str | None, due: str, end: str) -> None:
+    """Evidence of before nonces were recorded has none."""
+    request = SubscriptionRequest(
+        "CLUSTER", ("cluster",), 1, is_outdated=True, nonce=nonce, due=due
+    )
+    saw = SendsNewestNonce().finding(Subscriptions((request,))).saw
+    assert saw == f"1 of 1 have no nonce, or an older one: one for CLUSTER {end}"

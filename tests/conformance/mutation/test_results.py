@@ -136,7 +136,7 @@ def test_a_mutant_that_this_machine_lets_no_scenario_try_is_untried(
     catalogue: Any = {"A42-X-01": None, "A42-X-02": None, "A42-X-03": None}
     records: Any = {
         FIRST.id: [
-            SimpleNamespace(scenario=scenario, decisions=(decision,))
+            SimpleNamespace(scenario=scenario, decisions=(decision,), evidence=f"out/{scenario}")
             for scenario, decision in zip(SCENARIOS, decided, strict=False)
         ]
     }
@@ -172,7 +172,7 @@ def test_a_mutant_survives_if_it_passes_two_of_ten_runs(
     monkeypatch.setattr(results, "leaves_a_choice", lambda _: False)
     catalogue: Any = {"A42-X-01": None, "A42-X-02": None, "A42-X-03": None}
     ran: Any = [
-        {FIRST.id: [SimpleNamespace(scenario="of.one", decisions=(decision,))]}
+        {FIRST.id: [SimpleNamespace(scenario="of.one", evidence=None, decisions=(decision,))]}
         for decision in (first, *more)
     ]
     assert to_repeat([FIRST], ran, catalogue) == ([FIRST] if repeats else [])
@@ -185,8 +185,8 @@ def test_a_mutant_that_is_not_repeated_keeps_its_one_run(monkeypatch: pytest.Mon
     monkeypatch.setattr(results, "once_each", lambda records, _: records)
     monkeypatch.setattr(results, "leaves_a_choice", lambda _: False)
     catalogue: Any = {"A42-X-01": None, "A42-X-02": None, "A42-X-03": None}
-    passed: Any = [SimpleNamespace(scenario="of.one", decisions=(PASSED,))]
-    killed: Any = [SimpleNamespace(scenario="of.one", decisions=(KILLED,))]
+    passed: Any = [SimpleNamespace(scenario="of.one", evidence=None, decisions=(PASSED,))]
+    killed: Any = [SimpleNamespace(scenario="of.one", evidence=None, decisions=(KILLED,))]
     ran: Any = [{FIRST.id: passed, SECOND.id: killed}, {FIRST.id: killed}]
     made = matrix([FIRST, SECOND], ran, SCENARIOS, catalogue).mutants
     assert [(each.runs, each.passed) for each in made] == [(2, 1), (1, 0)]

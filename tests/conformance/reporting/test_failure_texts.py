@@ -156,7 +156,7 @@ def test_failures_are_not_hidden_behind_an_error_of_the_adapter() -> None:
     last = shown(made).strip().splitlines()[-1]
     assert last.endswith(
         "adapter errors left clauses without a verdict (see xdspec doctor), and "
-        "does not conform (1 new failure)"
+        "does not conform (1 newly failed clause)"
     )
 
 

@@ -88,10 +88,10 @@ PART = ShardReport(
             failing(made.MUST, made.SHOULD, entries=(made.MUST,)),
             "no new MUST failures (1 known, 1 new failed SHOULD)",
         ),
-        (failing(made.MUST), "does not conform (1 new failure)"),
+        (failing(made.MUST), "does not conform (1 newly failed clause)"),
         (
             failing(made.MUST, "A42-RING-06", entries=(made.MUST,)),
-            "does not conform (1 new failure, 1 known)",
+            "does not conform (1 newly failed clause, 1 known)",
         ),
         (
             made.run(
@@ -152,7 +152,7 @@ def last_line(run: Run) -> str:
 def test_a_failed_should_fails_a_strict_run() -> None:
     run = failing(made.SHOULD)
     codes = said_of(run, strict=True)
-    assert in_one_line(run, codes, strict=True) == "does not conform (1 new failure)"
+    assert in_one_line(run, codes, strict=True) == "does not conform (1 newly failed clause)"
 
 
 def test_every_view_has_the_same_words(tmp_path: Path) -> None:
@@ -178,5 +178,5 @@ def test_without_a_baseline_no_failure_is_called_new() -> None:
     run = msgspec.structs.replace(
         failing(made.MUST), repeat="./xdspec run some --seed 1 --no-baseline"
     )
-    said = "does not conform (1 failure; --no-baseline counts recorded ones, too)"
+    said = "does not conform (1 failed clause; --no-baseline counts recorded failures, too)"
     assert in_one_line(run, said_of(run)) == said

@@ -17,7 +17,13 @@ from conformance.reporting.baseline import Entry
 from conformance.reporting.markdown import escaped
 from conformance.reporting.outcome import OTHERS
 from conformance.reporting.report import BadReport, Exit, NotRun, Report, write_json
-from conformance.reporting.summary import ANNOTATIONS, LONGEST, annotation_lines, markdown_lines
+from conformance.reporting.summary import (
+    ANNOTATIONS,
+    LONGEST,
+    FailureRow,
+    annotation_lines,
+    markdown_lines,
+)
 from conformance.spec.catalogue import load
 
 from .sample_reports import decision, report, run
@@ -45,7 +51,7 @@ RUN = run(
 
 
 def test_the_page_of_a_run() -> None:
-    fails = "does not conform (1 new failure, 1 known)"
+    fails = "does not conform (1 newly failed clause, 1 known)"
     six, eight = (f"{clause}: {load()[clause].title}" for clause in ("A42-RING-06", "A42-RING-08"))
     assert [*markdown_lines([report(RUN, not_run=(MISSING,))], load())] == [
         f"### one 1.2.3: {OTHERS[Exit.SUITE_TROUBLE]}, and {fails}",
@@ -170,3 +176,17 @@ def test_reports_that_cannot_be_summarized(tmp_path: Path, content: Any, says: s
     ended = CliRunner().invoke(main, ["summary", str(path)])
     assert (ended.exit_code, "Traceback" in ended.output) == (4, False)
     assert says in " ".join(ended.output.split())
+
+
+def test_a_row_quotes_an_exception_of_the_client() -> None:
+    row = FailureRow(
+        title="A42-RING-06",
+        verdict=Verdict.FAIL,
+        reason=Reason.DEVIATES,
+        saw="no call succeeded",
+        log="java.lang.ClassCastException: x",
+        scenarios=("ring.some",),
+    )
+    said = "fail (deviates): no call succeeded"
+    assert row.words == f"{said}; client log: java.lang.ClassCastException: x"
+    assert msgspec.structs.replace(row, log="no call").words == said

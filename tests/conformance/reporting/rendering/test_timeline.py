@@ -5,9 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from conformance.reporting.rendering.drawing import SINGLE, drawn_lane, scale_of
+from conformance.reporting.rendering.drawing import SINGLE, Piece, Scale, drawn_lane, scale_of
 from conformance.reporting.rendering.folder import Accepted, EndpointAttempt, Mode
-from conformance.reporting.rendering.timeline import Lane, Mark, Timeline, Tone, timeline
+from conformance.reporting.rendering.terminal import drawn_row
+from conformance.reporting.rendering.timeline import Lane, Mark, Shape, Timeline, Tone, timeline
 from tests.conformance.reporting.rendering.sample_folder import (
     WHOLE,
     A,
@@ -116,3 +117,18 @@ def test_many_calls_are_drawn_as_how_many_began_when() -> None:
     crowd = drawn_lane(many.lanes[0], scale_of(many))
     assert len(crowd.marks) < 200
     assert sum(int(mark.what.split()[0]) for mark in crowd.marks) == 1000
+
+
+@pytest.mark.parametrize(
+    ("ticks", "row"),
+    [
+        ((), "CLOSE▒▒▒▒▒▒▒▒▒▒▒"),
+        ((3.0,), "▒▒▒│CLOSE▒▒▒▒▒▒▒"),
+        ((3.0, 8.0, 13.0), "▒▒▒│▒▒▒▒│▒▒▒▒│▒▒"),
+    ],
+)
+def test_a_label_covers_no_mark(ticks: tuple[float, ...], row: str) -> None:
+    band = Mark(at=0, until=15, shape=Shape.BAND, tone=Tone.SUITE, what="closed", label="CLOSE")
+    points = (Mark(at=at, shape=Shape.TICK, what="event") for at in ticks)
+    scale = Scale((Piece(0, 40, 0, 100, folded=False),))
+    assert drawn_row(Lane(group="endpoints", name="a", marks=(band, *points)), scale, 40) == row
