@@ -125,7 +125,7 @@ def _next_steps(repeat: str, scenario: Scenario, *, compares: bool) -> Iterator[
     client = after[0] if after else "CLIENT"
     yield "To debug a failure, add --hold to its repeat command: servers and client stay up."
     yield "A repeat has other ports, so another ring: add --times 10."
-    yield "It replaces the evidence: add --out FOLDER."
+    yield "A repeat moves this evidence to FOLDER-before."
     built = [*_source_in(after)]
     words = ("serve", scenario.id, "--with", client, *built)
     served = f"{program_of(repeat)} {shlex.join(words)}"

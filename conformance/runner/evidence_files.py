@@ -31,6 +31,10 @@ ALONE = "-alone"
 """The end of an evidence folder's name, of a scenario that ran again."""
 
 
+BEFORE = "-before"
+"""The end of an evidence folder's name, of an earlier run: a repeat does not remove it."""
+
+
 BOOTSTRAP = "bootstrap.json"
 
 COMPARISON = "shared-process.txt"

@@ -82,7 +82,7 @@ def lines(scene: Scene, width: int) -> Iterator[Line]:
     yield from ((f"log       {line}", "") for line in scene.logs)
     yield f"repeat    {scene.repeat}", ""
     if not scene.mutant:
-        yield "          It replaces this evidence: add --out FOLDER to keep both", "dim"
+        yield "          A repeat moves this evidence to FOLDER-before", "dim"
 
 
 def _decision(entry: Shown, width: int, rings: list[RingPicture]) -> Iterator[Line]:

@@ -21,7 +21,13 @@ from conformance.judging.declaration import (
 from conformance.judging.evidence import Record, Trouble
 from conformance.judging.expectations import SendsNewestNonce, fits
 from conformance.judging.verdicts import BAD, Reason, Verdict
-from conformance.runner.evidence_files import ALONE, folder_name, write_exception, write_files
+from conformance.runner.evidence_files import (
+    ALONE,
+    BEFORE,
+    folder_name,
+    write_exception,
+    write_files,
+)
 from conformance.runner.interaction import Interaction
 from conformance.runner.known_causes import KnownCauses
 from conformance.runner.plugin.final_checks import final_checks
@@ -200,7 +206,8 @@ def with_evidence(
 ) -> Record:
     """Leave the folder of a scenario that went wrong, or of every one; the record names it.
 
-    What an earlier run has left of the same scenario goes in any case.
+    Evidence that an earlier run has left of the scenario moves to another folder if the user named
+    the scenario, and is removed otherwise.
 
     Args:
         record: what the verdicts rest on.
@@ -213,6 +220,7 @@ def with_evidence(
         Path(settings.out) / (record.mutant or record.side),
         leave if went_wrong or settings.keep_evidence else None,
         alone=bool(settings.selection.exactly),
+        repeats=bool(settings.selection.scenarios) and not (record.mutant or record.side),
     )
 
 
@@ -222,6 +230,7 @@ def kept(
     leave: Callable[[Path], tuple[str, ...]] | None,
     *,
     alone: bool = False,
+    repeats: bool = False,
 ) -> Record:
     """Write the evidence folder of a scenario, or remove it; return the record that names it.
 
@@ -230,6 +239,7 @@ def kept(
         place: the parent of the evidence folders.
         leave: writes the other files and returns those that the client left; None: no folder.
         alone: whether it is the second try; the folder of the first one may still exist.
+        repeats: whether the user named the scenario; the folder of an earlier run is then kept.
     """
     name = folder_name(record.scenario)
     folders = place / name, place / f"{name}{ALONE}"
@@ -238,7 +248,12 @@ def kept(
     try:
         for old in {folder, folders[1]}:
             if (old / evidence.FILE).exists():
-                shutil.rmtree(old)
+                if repeats and old == folders[0]:
+                    before = place / f"{name}{BEFORE}"
+                    shutil.rmtree(before, ignore_errors=True)
+                    old.rename(before)
+                else:
+                    shutil.rmtree(old)
         if leave is None:
             return record
         evidence.write(folder, named)

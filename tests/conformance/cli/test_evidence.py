@@ -69,7 +69,9 @@ async def test_all_that_happened_is_on_one_clock(xdspec: Any) -> None:
 
 
 @pytest.mark.slow
-async def test_what_runs_again_replaces_what_it_had_left(xdspec: Any, tmp_path: Path) -> None:
+async def test_a_repeat_keeps_the_evidence_of_the_run_before_it(
+    xdspec: Any, tmp_path: Path
+) -> None:
     words = ["run", REFERENCE, "--scenario", "ring.search", "--out", str(tmp_path)]
     kept = await xdspec.run(*words, "--keep-evidence")
     folder = Path(kept.scenarios["ring.search"]["evidence"])
@@ -77,12 +79,15 @@ async def test_what_runs_again_replaces_what_it_had_left(xdspec: Any, tmp_path: 
     shutil.copytree(folder, alone)
     (folder / "of-yesterday").touch()
     await xdspec.run(*words, "--keep-evidence")
+    before = folder.with_name("ring.search-before")
     left = everything_in(tmp_path)
-    assert folder in left
+    assert {folder, before / "of-yesterday"} <= left
     assert not {alone, folder / "of-yesterday"} & left, "it ran once"
     passed = await xdspec.run(*words)
     assert passed.scenarios["ring.search"]["evidence"] is None
-    assert folder not in everything_in(tmp_path)
+    left = everything_in(tmp_path)
+    assert before in left
+    assert not {folder, before / "of-yesterday"} & left
 
 
 @pytest.mark.slow
