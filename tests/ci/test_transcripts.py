@@ -44,7 +44,7 @@ def lines() -> Iterator[tuple[str, str]]:
 @cache
 def statements() -> frozenset[str]:
     """Return all wordings and sources of clauses."""
-    found = {clause.basis or "" for clause in load()}
+    found = {clause.paraphrase for clause in load()}
     return frozenset(found.union(*(clause.wordings.values() for clause in load())))
 
 
