@@ -30,6 +30,7 @@ from conformance.mutation.results import (
 )
 from conformance.reporting.live import Live
 from conformance.reporting.report import Exit
+from conformance.reporting.stdout import from_here
 from conformance.runner import files
 from conformance.runner.collection import scenarios
 from conformance.runner.jobs import default_jobs
@@ -167,7 +168,7 @@ def _show(
             soft_wrap=True,
         )
         if mutant.evidence and len(made.mutants) <= SHOWN:
-            command = f"{program()} show {shlex.quote(mutant.evidence)}"
+            command = f"{program()} show {shlex.quote(from_here(mutant.evidence))}"
             screen.print(f"          {command}", highlight=False, soft_wrap=True, markup=False)
         if mutant.trouble:
             screen.print(

@@ -45,7 +45,7 @@ from conformance.reporting.live import Live, patience
 from conformance.reporting.provenance import provenance
 from conformance.reporting.report import ClientId, Exit, NotRun, Report, Run
 from conformance.reporting.shard_report import ShardReport
-from conformance.reporting.stdout import Screen, echo, say
+from conformance.reporting.stdout import Screen, echo, from_here, say
 from conformance.runner import evidence_files
 from conformance.runner.calibration import calibrated, start_and_end
 from conformance.runner.files import can_be_replaced, scratch
@@ -58,12 +58,6 @@ from conformance.runner.settings import Settings
 from conformance.runner.targets import Target, subject_for
 from conformance.spec.catalogue import Catalogue
 from regular_files import copy
-
-
-def _from_here(path: Path) -> str:
-    """Return a path as the user would type it."""
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 class Session:
@@ -282,7 +276,7 @@ class Session:
         """Return the baseline, if the user does without it."""
         if not self._options.no_baseline:
             return None
-        return Ignored(self._applying(client), _from_here(client.client.folder / FILE))
+        return Ignored(self._applying(client), from_here(client.client.folder / FILE))
 
     def _applying(self, client: Prepared) -> tuple[Entry, ...]:
         entries = self._entries[client.client.folder]

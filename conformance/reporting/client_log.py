@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
+from conformance.reporting.stdout import from_here
 from conformance.runner.terminal_escape import defused, plain
 from regular_files import UntrustedFolder
 
@@ -44,7 +45,7 @@ def quoted(folder: UntrustedFolder) -> Iterator[str]:
         except OSError:
             return
         if line := _telling(content.decode("utf-8", "backslashreplace")):
-            yield f"{folder.place / name}: {line}"
+            yield f"{from_here(folder.place / name)}: {line}"
 
 
 def _telling(text: str) -> str:

@@ -32,6 +32,7 @@ from conformance.reporting.failure_groups import (
 )
 from conformance.reporting.outcome import counted
 from conformance.reporting.report import Run, Scenario, is_fatal
+from conformance.reporting.stdout import from_here
 from conformance.runner.selection import with_scenario
 from conformance.runner.terminal_escape import block
 from conformance.runner.user_input import WITHHELD
@@ -341,7 +342,7 @@ def _evidence(scenario: Scenario, found: Iterable[Decision], repeat: str) -> Ite
     if f"={WITHHELD}" in repeat:
         yield "              Fill in the values of --env: reports never contain them"
     if scenario.evidence:
-        yield f"    evidence  {program_of(repeat)} show {shlex.quote(scenario.evidence)}"
+        yield f"    evidence  {program_of(repeat)} show {shlex.quote(from_here(scenario.evidence))}"
 
 
 _PRECONDITION = re.compile(r"expected (?P<expected>.*?), saw (?P<observed>.*)", re.DOTALL)

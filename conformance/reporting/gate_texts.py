@@ -27,6 +27,7 @@ from conformance.reporting.outcome import counted
 from conformance.reporting.rates import BY_CHANCE
 from conformance.reporting.repeats import RUNS
 from conformance.reporting.report import Exit, Run
+from conformance.reporting.stdout import from_here
 from conformance.reporting.summary import ANNOTATIONS, annotation
 from conformance.runner import files
 from conformance.runner.selection import with_scenario
@@ -47,8 +48,8 @@ Alike = Sequence[tuple[Sequence[Change], Group]]
 
 WHAT_TO_DO: Final = (
     "Clauses are rules of the gRFCs on xDS load balancing, which this tool checks from outside. "
-    "What to do now: *When a build is red* in docs/in-ci.md of xdspec. A repeat replaces the "
-    "evidence: add --out FOLDER to keep both."
+    "What to do now: *When a build is red* in docs/in-ci.md of xdspec. A repeat moves the "
+    "evidence to FOLDER-before."
 )
 
 # For people.
@@ -210,9 +211,9 @@ def _show(change: Change, group: Group, repeat: str) -> Iterator[tuple[str, str]
     """Return the commands that show the evidence of a failure, on both sides."""
     place = _place(change, group).scenario
     if place.evidence:
-        yield "evidence", f"{program_of(repeat)} show {shlex.quote(place.evidence)}"
+        yield "evidence", f"{program_of(repeat)} show {shlex.quote(from_here(place.evidence))}"
     if folder := change.base_evidence.get(place.id):
-        yield "on base", f"{program_of(repeat)} show {shlex.quote(folder)}"
+        yield "on base", f"{program_of(repeat)} show {shlex.quote(from_here(folder))}"
 
 
 def _evidence(change: Change, group: Group, repeat: str) -> Iterator[tuple[str, str]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -13,6 +14,13 @@ from rich.markup import escape
 
 from conformance.judging.verdicts import Verdict
 from conformance.runner.terminal_escape import defused, plain
+
+
+def from_here(path: str | Path) -> str:
+    """Return a path as the user would type it: relative, if it is in the current folder."""
+    with suppress(OSError, ValueError):
+        return str(Path(path).relative_to(Path.cwd()))
+    return str(path)
 
 
 class OutputLost(Exception):

@@ -58,7 +58,8 @@ def trouble_of(calls: Iterable[Call]) -> str | None:
         return None
     first = bad[0]
     what = f"{len(bad)} of {len(calls)} calls did not succeed"
-    return f"{what}: call {first.id} {first.status} ({first.details or 'no details'})"
+    details = " ".join(first.details.split()) or "no details"
+    return f"{what}, such as {first.id}: {first.status} ({details})"
 
 
 def tally(calls: Iterable[Call]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -312,6 +313,15 @@ def test_values_that_a_report_withholds_are_asked_for() -> None:
     (without, _) = failures(made, CATALOGUE, "xdspec run some", "")
     assert hint in with_value
     assert hint not in without
+
+
+def test_evidence_in_the_current_folder_has_a_relative_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    kept = msgspec.structs.replace(record("a", fails()), evidence=str(tmp_path / "out" / "a"))
+    (text,) = texts(run(kept))
+    assert "    evidence  xdspec show out/a" in text.splitlines()
 
 
 def test_evidence_is_shown_by_a_command() -> None:
