@@ -117,7 +117,16 @@ def _deviates(run: Run, *, strict: bool) -> str:
         failed = counted(new, "failed clause")
         return f"does not conform ({failed}; --no-baseline counts recorded failures, too)"
     known = f", {_known(run)} known" if _known(run) else ""
-    return f"does not conform ({counted(new, 'newly failed clause')}{known})"
+    more = "" if strict or not _is_lenient(run) else "; SHOULD clauses count with --strict"
+    return f"does not conform ({counted(new, 'newly failed clause')}{known}{more})"
+
+
+def _is_lenient(run: Run) -> bool:
+    """Return whether a new failure counts only with ``--strict``."""
+    return any(
+        is_fatal(clause, strict=True) and not is_fatal(clause, strict=False)
+        for clause in run.clauses.values()
+    )
 
 
 def _known(run: Run) -> int:

@@ -90,6 +90,10 @@ PART = ShardReport(
         ),
         (failing(made.MUST), "does not conform (1 newly failed clause)"),
         (
+            failing(made.MUST, made.SHOULD),
+            "does not conform (1 newly failed clause; SHOULD clauses count with --strict)",
+        ),
+        (
             failing(made.MUST, "A42-RING-06", entries=(made.MUST,)),
             "does not conform (1 newly failed clause, 1 known)",
         ),
