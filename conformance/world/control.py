@@ -23,14 +23,13 @@ from conformance.judging.expectations import Expectation, MatchesRing, fits
 from conformance.judging.observations import (
     Answer,
     StreamRequests,
-    SubscriptionRequest,
     Subscriptions,
 )
 from conformance.world import waits
 from conformance.world.discovery_requests import (
-    outdated_requests,
     requests_none_of,
     stream_requests,
+    subscriptions_since,
 )
 from conformance.world.references import NEVER, EarlyEnd, ReferenceWatch, is_above
 from conformance.xds_config import dialect
@@ -252,22 +251,7 @@ class Control:
 
     def asked(self, *, since: int = 0) -> Subscriptions:
         """Return the client's subscriptions."""
-        events = self._plane.transcript.events
-        outdated = outdated_requests(events)
-        return Subscriptions(
-            tuple(
-                SubscriptionRequest(
-                    event.kind.name,
-                    event.names,
-                    event.stream,
-                    is_outdated=place in outdated,
-                    nonce=event.nonce,
-                    due=outdated.get(place, ""),
-                )
-                for place, event in enumerate(events[since:], since)
-                if isinstance(event, Request) and event.kind is not None
-            )
-        )
+        return subscriptions_since(since, self._plane.transcript.events)
 
     async def asked_until(self, expectation: Expectation) -> Subscriptions:
         """Wait until the subscriptions match, or ANSWER has passed; return them."""

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from conformance.judging.observations import StreamRequest, StreamRequests
+from conformance.judging.observations import (
+    StreamRequest,
+    StreamRequests,
+    SubscriptionRequest,
+    Subscriptions,
+)
 from fake_control_plane import (
     Event,
     Kind,
@@ -61,6 +66,25 @@ def outdated_requests(events: Sequence[Event]) -> dict[int, str]:
             outdated[at] = nonces[newest]
         answered[of_type] = max(place, newest)
     return outdated
+
+
+def subscriptions_since(since: int, events: Sequence[Event]) -> Subscriptions:
+    """Return the client's subscriptions in the events from a place of the transcript on."""
+    outdated = outdated_requests(events)
+    return Subscriptions(
+        tuple(
+            SubscriptionRequest(
+                event.kind.name,
+                event.names,
+                event.stream,
+                is_outdated=place in outdated,
+                nonce=event.nonce,
+                due=outdated.get(place, ""),
+            )
+            for place, event in enumerate(events[since:], since)
+            if isinstance(event, Request) and event.kind is not None
+        )
+    )
 
 
 def stream_requests(events: Sequence[Event]) -> StreamRequests:
