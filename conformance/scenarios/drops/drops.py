@@ -31,7 +31,10 @@ from conformance.scenarios.helpers.routing import calls_to
 from conformance.spec.oracles.statistics import FALSE_ALARM, draws_needed, draws_to_meet_all
 from conformance.world import World
 from conformance.xds_config.clusters import Cluster, Drop
+from conformance.xds_config.config import XdsConfig, with_raw_clusters
+from conformance.xds_config.policy_lists import pick_first, policies, round_robin
 from conformance.xds_config.routes import CLUSTER_HEADER
+from conformance.xds_config.variants import ResourceVariant
 from fake_control_plane import Kind
 from test_servers import Hold, Serve
 
@@ -119,16 +122,30 @@ async def test_two_categories(world: World) -> None:
 
 @scenario("A27-DROP-09")
 async def test_changed_drops(world: World) -> None:
-    """The client drops requests by the last update."""
-    cluster = limited("c", await world.endpoints(1))
-    there, gone = AllServedBy(cluster.addresses()), EndsWith("UNAVAILABLE")
-    again = partial(calls_to, world, "c", 10)
-    await world.serve(routed(cluster))
-    await until_at(world, "c", cluster, why="there are no drops")
+    """The client drops requests by the last update, also where the policy has no other change.
+
+    An update of its endpoints with the list that it has changes nothing for pick_first.
+    """
+    members = await world.endpoints(1)
+    clusters = [limited(name, members) for name in ("c", "pick-first")]
+    there, gone = AllServedBy(clusters[0].addresses()), EndsWith("UNAVAILABLE")
+    await world.serve(with_pick_first(routed(*clusters)))
+    for cluster in clusters:
+        await until_at(world, cluster.name, cluster, why="there are no drops")
     everything, nothing = ([Drop("a", share, "HUNDRED")] for share in (100, 0))
     for drops, wanted in ((everything, gone), (nothing, there), (everything, gone), ([], there)):
-        await world.serve(routed(dropping(cluster, *drops)))
-        await world.check("A27-DROP-09", await world.eventually(wanted, again), wanted)
+        await world.serve(with_pick_first(routed(*(dropping(each, *drops) for each in clusters))))
+        for cluster in clusters:
+            again = partial(calls_to, world, cluster.name, 10)
+            await world.check("A27-DROP-09", await world.eventually(wanted, again), wanted)
+
+
+BY_PICK_FIRST = ResourceVariant("A27-DROP-09", policies(pick_first(), round_robin()))
+
+
+def with_pick_first(served: XdsConfig) -> XdsConfig:
+    """Let the last cluster have pick_first, if the client supports it in the list of policies."""
+    return with_raw_clusters(served, BY_PICK_FIRST.of(served.clusters[-1].resource()))
 
 
 @scenario("A27-DROP-12", needs=("metadata",))

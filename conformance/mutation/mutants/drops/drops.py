@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from client_under_test.reference.clusters.aggregates import cluster_impl
 from client_under_test.reference.editions.mutants import Mutant
-from client_under_test.reference.policies.configs import ClusterImplConfig
+from client_under_test.reference.policies.configs import ClusterImplConfig, PickFirstConfig
 from client_under_test.reference.policies.interface import Drop, Fail, PickArgs, PickResult, Queue
 from client_under_test.reference.policies.rules.admission import (
     DropCategory,
@@ -57,6 +57,14 @@ def read_once() -> Any:
         return replace(config, drops=first.setdefault(config.cluster, config.drops))
 
     return broken
+
+
+def known_to_new_pickers() -> Any:
+    """Keep the first drops of a cluster with pick_first, whose picker stays."""
+    keep = read_once()
+    return lambda aggregate, leaf, *others: (
+        keep if isinstance(leaf.policy, PickFirstConfig) else cluster_impl
+    )(aggregate, leaf, *others)
 
 
 def those_that_stay() -> Any:
@@ -186,6 +194,13 @@ drops_read_once = Mutant(
     clause="A27-DROP-09",
     broken="the drops of a cluster are read once",
     rules={"cluster_impl": read_once()},
+)
+
+
+drops_of_new_pickers = Mutant(
+    clause="A27-DROP-09",
+    broken="new drops apply to requests once the policy has a new picker, as pick_first has not",
+    rules={"cluster_impl": known_to_new_pickers()},
 )
 
 
