@@ -246,7 +246,7 @@ def _wrr_locality(fields: Fields, field: str, reading: Reading) -> PolicyConfig:
 def _ring_hash(fields: Fields, field: str, reading: Reading) -> PolicyConfig:
     """Return the config with its defaults, for use with or without xDS.
 
-    Clauses: A42-CONF-06, A42-CONF-07.
+    Clauses: A42-CONF-06, A42-CONF-07, A52-CUSTOM-16.
     """
     least, most = reading.ring_defaults
     minimum = _ring_size(fields, "minRingSize", least, field, reading)

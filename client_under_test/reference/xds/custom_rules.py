@@ -42,7 +42,7 @@ def policy_fields(struct: Any) -> dict[str, Any]:
     """A52: the config is the Struct.
 
     Clauses: A52-CUSTOM-01, A52-CUSTOM-02, A52-CUSTOM-07 (our choice: none is an empty one),
-    A52-CUSTOM-10, A52-CUSTOM-11, A76-REQ-09.
+    A52-CUSTOM-10, A52-CUSTOM-11, A52-CUSTOM-16, A76-REQ-09.
     """
     return MessageToDict(struct)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import product
 from typing import Any
 
 import pytest
@@ -282,28 +283,42 @@ async def test_grpc_policies_by_name(world: World) -> None:
     await live.check_accepted(other, RoundRobin())
 
 
-BAD_RING = typed_struct(f"{TYPE}/ring_hash_experimental", {"minRingSize": "many"})
+def by_name(**config: str | int) -> str:
+    """Format an entry of ring_hash_experimental with this config."""
+    return typed_struct(f"{TYPE}/ring_hash_experimental", config)
 
 
-@scenario("A52-CUSTOM-13", "A52-CUSTOM-14")
+LIMIT = 8_388_608
+"""The largest maxRingSize of the config."""
+
+
+BAD_RINGS = (
+    ("A52-CUSTOM-14", by_name(minRingSize="many")),
+    ("A52-CUSTOM-16", by_name(minRingSize=300, maxRingSize=LIMIT + 1)),
+)
+
+
+@scenario("A52-CUSTOM-13", "A52-CUSTOM-14", "A52-CUSTOM-16")
 async def test_bad_config_of_grpc_policy(world: World) -> None:
-    """If ring_hash_experimental cannot parse the Struct, the client rejects the Cluster.
+    """If ring_hash_experimental rejects the Struct, the client rejects the Cluster.
 
-    A client that does not support the policy by name does not read its config either.
+    A client that does not support the policy by name does not read its config either. A maximum of
+    8M is valid.
     """
-    clause = "A52-CUSTOM-14"
+    valid = by_name(minRingSize=300, maxRingSize=LIMIT)
     served = await world.plain_ring(ring=RoundRobin())
     await world.require_served(world.sessions(1))
     known = await send_and_await_answer(
-        world, served, ResourceVariant("A52-CUSTOM-13", policies(AS_A_RING))
+        world, served, ResourceVariant("A52-CUSTOM-13", policies(valid))
     )
     await world.check("A52-CUSTOM-13", known, AckedOrNacked(acked=True))
     as_before: Expectation = AllServedBy(served.addresses())
     calls = partial(world.call, 2 * world.sessions(ENOUGH_TO_DIFFER))
     if known.acked:
-        as_before = served.with_policy(RingHash(minimum=300, maximum=300)).matches_ring()
+        as_before = served.with_policy(RingHash(minimum=300, maximum=LIMIT)).matches_ring()
         await world.rounds.require(as_before, calls, why="the Cluster with a ring was accepted")
-    for each in (policies(BAD_RING), policies(BAD_RING, round_robin())):
+    for (clause, bad), others in product(BAD_RINGS, ((), (round_robin(),))):
+        each = policies(bad, *others)
         answer = await send_and_await_answer(world, served, ResourceVariant(clause, each))
         await world.check(clause, answer, AckedOrNacked(acked=False))
         await world.check(clause, await calls(), as_before)

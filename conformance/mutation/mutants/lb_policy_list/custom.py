@@ -24,6 +24,9 @@ from client_under_test.reference.xds.policy_list_rules import list_is_too_deep
 TWO = 2
 
 
+LIMIT = 8_388_608
+
+
 PREFIX = "type.googleapis.com/"
 
 
@@ -347,6 +350,22 @@ bad_ring_taken = Mutant(
             RoundRobinConfig() if "ring_hash" in words else None
         )
     },
+)
+
+
+def lowered(struct: Any) -> dict[str, Any]:
+    """Lower a maximum above 8M to 8M."""
+    fields = policy_fields(struct)
+    return {
+        name: min(value, LIMIT) if name == "maxRingSize" else value
+        for name, value in fields.items()
+    }
+
+
+maximum_beyond_the_limit_lowered = Mutant(
+    clause="A52-CUSTOM-16",
+    broken="a TypedStruct of ring_hash with a maximum above 8M is accepted",
+    xds={"policy_fields": lowered},
 )
 
 
