@@ -1,6 +1,7 @@
 """A27, ClusterLoadAssignment Proto: which endpoints resources a client rejects.
 
-A client must reject a locality that is listed twice, and weights whose sum is too large. For most
+A client must reject a locality or an address that is listed twice, and weights whose sum is too
+large. For most
 other fields the text says only that they must be set, and clients differ, so these scenarios report
 the behavior.
 """
@@ -101,6 +102,25 @@ async def test_locality_twice_apart(world: World) -> None:
             break
         calls = await world.call(world.sessions(5))
         await world.check("A27-VALID-01", calls, AllServedBy(here.addresses()))
+
+
+@scenario("A27-VALID-10")
+async def test_address_twice(world: World) -> None:
+    """The client rejects an address listed twice, in a locality, a priority or the cluster."""
+    here, _ = await two(world)
+    a, b = (Endpoint(address) for address in await world.addresses(2))
+    first = Locality((a,), "first")
+    lists = (
+        (Locality((a, b, a)),),
+        (first, Locality((b, a), "other")),
+        (first, Locality((b,), "other"), Locality((a,), "first", priority=1)),
+    )
+    for localities in lists:
+        answer = await send_localities_and_await_answer(world, here, *localities)
+        await world.check("A27-VALID-10", answer, AckedOrNacked(acked=False))
+    if not answer.acked:
+        calls = await world.call(world.sessions(5))
+        await world.check("A27-VALID-10", calls, AllServedBy(here.addresses()))
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,8 @@ _DENOMINATORS: Final = {
 def read_endpoints(message: Any, rules: XdsRules) -> LeafEndpoints:
     """Read a ClusterLoadAssignment message.
 
-    Clauses: A27-VALID-01, A46-NACK-06, and, as our choice, A27-VALID-07 and A27-VALID-08.
+    Clauses: A27-VALID-01, A27-VALID-10, A46-NACK-06, and, as our choice, A27-VALID-07 and
+    A27-VALID-08.
 
     Raises:
         BadResource: it is not one that a gRPC client can use.

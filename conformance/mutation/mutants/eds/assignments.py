@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
 from client_under_test.reference.editions.mutants import Mutant
-from conformance.mutation.mutants.findings import Finding, overlooking, refusing
+from conformance.mutation.mutants.findings import Finding, Weigh, overlooking, refusing
 
 TOO_MUCH = 2**32
 
@@ -97,6 +97,49 @@ sub_zone_ignored = Mutant(
     clause="A27-VALID-01",
     broken="localities that differ in sub_zone alone are the same",
     xds={"endpoint_errors": refusing(has_a_zone_twice)},
+)
+
+
+def repeated(message: Any, *, place: Callable[[Any], object]) -> bool:
+    """Return whether an address is listed twice in the same place."""
+    listed = [
+        (place(locality), each.endpoint.address.SerializeToString())
+        for locality in message.endpoints
+        for each in locality.lb_endpoints
+    ]
+    return len({*listed}) < len(listed)
+
+
+def overlooked_elsewhere(place: Callable[[Any], object]) -> Weigh:
+    """Accept an address listed twice, unless both are in the same place."""
+
+    def weigh(message: Any, found: Sequence[Finding]) -> Sequence[Finding]:
+        if repeated(message, place=place):
+            return found
+        return overlooking("address", "twice")(message, found)
+
+    return weigh
+
+
+address_twice_is_fine = Mutant(
+    clause="A27-VALID-10",
+    broken="an address may be listed twice",
+    xds={"endpoint_errors": overlooking("address", "twice")},
+    issue="https://github.com/grpc/grpc-go/issues/5710",
+)
+
+
+address_in_two_localities_is_fine = Mutant(
+    clause="A27-VALID-10",
+    broken="an address may be listed in two localities",
+    xds={"endpoint_errors": overlooked_elsewhere(lambda each: each.locality.SerializeToString())},
+)
+
+
+address_in_two_priorities_is_fine = Mutant(
+    clause="A27-VALID-10",
+    broken="an address may be listed in two priorities",
+    xds={"endpoint_errors": overlooked_elsewhere(lambda each: each.priority)},
 )
 
 
