@@ -307,16 +307,19 @@ class Control:
             what=f"request for {count} resources of {kind.name}",
         )
 
-    def first_asked(self, kind: Kind, *names: str, beyond: int = 0) -> tuple[float, ...]:
+    def first_asked(
+        self, kind: Kind, *names: str, beyond: int = 0, since: int = 0
+    ) -> tuple[float, ...]:
         """When those of these that were asked for first were, by the suite's monotonic clock.
 
         Args:
             kind: of the resources.
             names: theirs.
             beyond: the number of the last stream that does not count.
+            since: a mark before which no request counts.
         """
         first: dict[str, float] = {}
-        for event in self._plane.transcript.events:
+        for event in self._plane.transcript.events[since:]:
             if isinstance(event, Request) and event.kind is kind and event.stream > beyond:
                 first.update(dict.fromkeys({*names} & {*event.names} - first.keys(), event.at))
         return tuple(first.values())

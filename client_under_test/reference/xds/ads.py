@@ -122,7 +122,8 @@ class Ads:
         of_type.is_due = True
         if not self._rules.keeps_nonce(bool(of_type.wanted)):
             of_type.nonce = ""
-        return [CancelTimer(kind, name)] if gone.timer_runs else []
+        is_cancelled = self._rules.timer_is_cancelled(gone.timer_runs)
+        return [CancelTimer(kind, name)] if is_cancelled else []
 
     def outcome(self, kind: Kind, name: str) -> Outcome | None:
         """Return the result of a subscription; None: nothing received yet."""

@@ -246,7 +246,7 @@ class XdsClient:
                         self._loop.call_soon(watch.tell)
 
     def _on_timer(self, kind: Kind, name: str) -> None:
-        del self._timers[kind, name]
+        self._timers.pop((kind, name), None)
         self._do(self._ads.timer_fired(kind, name))
 
     # LRS.

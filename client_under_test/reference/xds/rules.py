@@ -275,6 +275,16 @@ def resource_is_timed(is_there: bool, _was_timed: bool) -> bool:  # noqa: FBT001
     return not is_there
 
 
+def timer_is_cancelled(timer_runs: bool) -> bool:  # noqa: FBT001 - a state
+    """A57: cancel the timer of a resource that the client unsubscribes from.
+
+    A later subscription starts another one.
+
+    Clauses: A57-TIMER-05, A57-TIMER-06.
+    """
+    return timer_runs
+
+
 def watchers_to_notify(watchers: Sequence[Watcher]) -> Sequence[Watcher]:
     """A37: all watchers of a resource receive its updates."""
     return watchers
@@ -347,6 +357,8 @@ class XdsRules(
     """Takes the short name of a message, and whether the resource is cached."""
     stream_end_is_error: Callable[[bool], bool] = stream_end_is_error
     resource_is_timed: Callable[[bool, bool], bool] = resource_is_timed
+    timer_is_cancelled: Callable[[bool], bool] = timer_is_cancelled
+    """Takes whether the timer of a resource runs to which the client subscribes no more."""
     """Takes whether the resource is cached, and whether a timer ran for it on an earlier stream."""
     resource_timer_runs: Callable[[bool], bool] = resource_timer_runs
     """Takes whether the stream is up."""

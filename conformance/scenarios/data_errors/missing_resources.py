@@ -5,11 +5,14 @@ from functools import partial
 from msgspec.structs import replace
 
 from conformance import timing
+from conformance.judging.aborts import Unsupported
 from conformance.judging.declaration import scenario
+from conformance.judging.expectations import fits
 from conformance.scenarios.helpers.aggregates import (
     ROOTS,
     TREES,
     Shape,
+    aggregates,
     check_each,
     check_lists,
     deploy,
@@ -24,8 +27,9 @@ from conformance.scenarios.helpers.updates import require_subscribed
 from conformance.world import World
 from conformance.xds_config.bootstrap import VARIABLE, bootstrap
 from conformance.xds_config.broken import without_resources
+from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.routes import CLUSTER_HEADER
-from conformance.xds_config.trees import at_the_first, with_clusters
+from conformance.xds_config.trees import at_the_first, subscriptions_of, with_clusters
 from fake_control_plane import Kind
 from test_servers import Hold, Serve, ServerProxy
 
@@ -213,6 +217,67 @@ async def test_timer_on_new_stream(world: World) -> None:
     last = await world.control.renew(Kind.CLUSTER, "x")
     await calls.over()
     await check_time(world, Kind.CLUSTER, ("x",), (calls,), clause="A57-TIMER-04", beyond=last)
+
+
+async def subscribe_twice(world: World, lacks: XdsConfig, meanwhile: XdsConfig) -> int:
+    """Make the client unsubscribe from x after a third of the timer, and subscribe once more.
+
+    Returns:
+        The mark of the control plane before the second subscription.
+
+    Raises:
+        Unsupported: the client does not unsubscribe.
+    """
+    await require_subscribed(world, Kind.CLUSTER, lacks, within=timing.NO_SUCH_RESOURCE)
+    why = "x is not missing yet"
+    await world.attempts.quiet_from_now(why=why, seconds=timing.THIRD_OF_ABSENCE)
+    await world.serve(meanwhile)
+    left = subscriptions_of(meanwhile, "CLUSTER")
+    if not fits(left, await world.control.asked_until(left)):
+        raise Unsupported("it does not unsubscribe from a leaf that the list has no more")
+    mark = world.control.mark
+    await world.serve(lacks)
+    again = subscriptions_of(lacks, "CLUSTER")
+    await world.control.asked_until(again)
+    return mark
+
+
+@scenario("A57-TIMER-05", seconds=21, absence=True)
+async def test_timer_of_next_subscription(world: World) -> None:
+    """The client starts the timer of a resource again when it subscribes a second time.
+
+    In between the list of the aggregate has another leaf instead of x, which is missing, too.
+    Requests wait all the time.
+    """
+    planted = await deploy(world, {"m": "x y b"})
+    missing = without_resources(planted.served, Kind.CLUSTER, "x", "y")
+    lacks, meanwhile = (with_clusters(missing, *aggregates({"m": f"{name} b"})) for name in "xy")
+    await world.serve(lacks)
+    calls = await started(world, "m")
+    since = await subscribe_twice(world, lacks, meanwhile)
+    await calls.over()
+    await check_time(world, Kind.CLUSTER, ("x",), (calls,), clause="A57-TIMER-05", since=since)
+
+
+@scenario("A57-TIMER-06", seconds=17.5, absence=True)
+async def test_resource_of_next_subscription(world: World) -> None:
+    """The client uses a resource that came, whatever timer an earlier subscription started.
+
+    Requests continue beyond the end of that timer.
+    """
+    planted = await deploy(world, {"m": "x y b"})
+    missing = without_resources(planted.served, Kind.CLUSTER, "x", "y")
+    lacks, meanwhile = (with_clusters(missing, *aggregates({"m": f"{name} b"})) for name in "xy")
+    await world.serve(lacks)
+    await started(world, "m")
+    await subscribe_twice(world, lacks, meanwhile)
+    there = with_clusters(planted.served, *aggregates({"m": "x b"}))
+    await world.serve(there)
+    first = at_the_first(there, "m")
+    await world.rounds.require(first, partial(calls_to, world, "m"), why="x came")
+    count = round((timing.BEYOND_ABSENCE - timing.THIRD_OF_ABSENCE) / timing.PACE)
+    calls = await world.start([{CLUSTER_HEADER: "m"}] * count, pace=timing.PACE)
+    await world.check("A57-TIMER-06", await calls.over(), first)
 
 
 @scenario("A57-TIMER-02", seconds=18.5, absence=True)

@@ -55,6 +55,7 @@ async def check_time(
     clause: str = "A57-TIMER-01",
     time: Duration = THE_WHOLE_TIME,
     beyond: int = 0,
+    since: int = 0,
 ) -> None:
     """Check that none of these requests ended too early or too late.
 
@@ -66,8 +67,9 @@ async def check_time(
         clause: the clause to check.
         time: the expected duration.
         beyond: number of the last stream that does not count.
+        since: mark of the control plane before which no request counts.
     """
-    asked = world.control.first_asked(kind, *missing, beyond=beyond)
+    asked = world.control.first_asked(kind, *missing, beyond=beyond, since=since)
     ended = [end for wait in waited for _, end in wait.spans.values()]
     for which, choose in (("first", min), ("last", max)):
         took = world.clock.elapsed(

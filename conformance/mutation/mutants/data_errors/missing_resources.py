@@ -63,6 +63,20 @@ timed_once = Mutant(
 )
 
 
+timer_goes_on = Mutant(
+    clause="A57-TIMER-05",
+    broken="the timer of a resource runs on after the client has unsubscribed from it",
+    xds={"timer_is_cancelled": lambda _timer_runs: False},
+)
+
+
+timer_ends_the_next_subscription = Mutant(
+    clause="A57-TIMER-06",
+    broken="the timer of an earlier subscription removes a resource that came in the next one",
+    xds={"timer_is_cancelled": lambda _timer_runs: False},
+)
+
+
 SOON: Final = {"resource_timeout": lambda _: (3.0, True)}
 """A shorter timer, which breaks none of these clauses, so that mutants run faster."""
 
