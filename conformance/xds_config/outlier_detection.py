@@ -51,7 +51,8 @@ class OutlierDetection(msgspec.Struct, frozen=True, kw_only=True):
             "base_ejection_time": self.base_ejection_time,
             "max_ejection_time": self.max_ejection_time,
         }
-        return outlier_detection(times, self._numbers())
+        set_times = {name: time for name, time in times.items() if name not in self.unset}
+        return outlier_detection(set_times, self._numbers())
 
     def _numbers(self) -> dict[str, int]:
         numbers = {"max_ejection_percent": self.max_ejection_percent}

@@ -145,7 +145,8 @@ def percentage_is_accepted(_field: str, percent: int) -> bool:
 def outlier_settings(message: Any | None) -> OutlierSettings:
     """A50: return the config of outlier_detection for a Cluster; None: the field is unset.
 
-    Clauses: A50-XDS-01, A50-XDS-02, A50-XDS-03, A50-XDS-04, A50-XDS-05.
+    Clauses: A50-XDS-01, A50-XDS-02, A50-XDS-03, A50-XDS-04, A50-XDS-05,
+    A50-XDS-06, A50-XDS-07, A50-TIME-06, A50-TIME-07.
     """
     if message is None:
         return OutlierSettings()

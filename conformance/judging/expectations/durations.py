@@ -13,7 +13,7 @@ class Duration(TimeDependent, frozen=True, tag="takes", kw_only=True):
     Clauses: A42-FAIL-02, A42-FAIL-04, A42-FAIL-06, A42-FAIL-07, A42-FAIL-10, A42-PICK-22,
     A56-TIMER-01, A56-TIMER-02, A57-TIMER-01, A57-TIMER-04, A37-TROUBLE-24,
     A37-FAILOVER-03, A37-FAILOVER-04, A88-TIMER-01, A27-LRS-07, A27-LRS-08, A27-LRS-25,
-    A27-LRS-27.
+    A27-LRS-27, A50-EJECT-07, A50-TIME-06.
     """
 
     least: float = 0.0

@@ -26,9 +26,9 @@ class EjectsOutliers(TimeDependent, frozen=True, tag="ejects_outliers"):
     """Calls reach each endpoint but those that a sweep ejects, whatever their statuses.
 
     Clauses: A50-COUNT-01, A50-COUNT-02, A50-CONFIG-04, A50-CONFIG-05, A50-CONFIG-06, A50-XDS-01,
-    A50-XDS-02, A50-XDS-03, A50-XDS-04, A50-XDS-05, A50-RATE-01, A50-RATE-02, A50-RATE-03,
-    A50-RATE-04, A50-RATE-05, A50-RATE-06, A50-FAIL-01, A50-FAIL-02, A50-FAIL-03, A50-FAIL-04,
-    A50-FAIL-05, A50-MAX-01, A50-MAX-02, A50-MAX-03.
+    A50-XDS-02, A50-XDS-03, A50-XDS-04, A50-XDS-05, A50-XDS-06, A50-XDS-07, A50-RATE-01,
+    A50-RATE-02, A50-RATE-03, A50-RATE-04, A50-RATE-05, A50-RATE-06, A50-FAIL-01,
+    A50-FAIL-02, A50-FAIL-03, A50-FAIL-04, A50-FAIL-05, A50-MAX-01, A50-MAX-02, A50-MAX-03.
     """
 
     detection: Detection
@@ -80,7 +80,8 @@ class EjectionLasts(TimeDependent, frozen=True, tag="ejection_lasts"):
 
     It begins at a sweep after the last call, and ends at the first sweep after the ejection time.
 
-    Clauses: A50-TIME-01, A50-TIME-02, A50-TIME-03, A50-TIME-04, A50-TIME-05, A50-CONFIG-02.
+    Clauses: A50-TIME-01, A50-TIME-02, A50-TIME-03, A50-TIME-04, A50-TIME-05, A50-TIME-07,
+    A50-CONFIG-02.
     """
 
     detection: Detection

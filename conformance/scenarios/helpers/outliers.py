@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final, Self
 
 from msgspec.structs import replace
 
-from conformance import timing
-from conformance.judging.aborts import PreconditionTimeout, SuiteTimeout
+from conformance.judging.aborts import SuiteTimeout
 from conformance.judging.expectations import (
     EachServesSome,
-    EjectionLasts,
     EjectsOutliers,
     Expectation,
     fits,
 )
-from conformance.judging.observations import Calls, Elapsed
+from conformance.judging.observations import Calls
 from conformance.spec.oracles.outlier_detection import FailurePercentage, Results, SuccessRate
+from conformance.spec.oracles.statistics import FALSE_ALARM
 from conformance.world import World, waits
 from conformance.world.rounds import stuck
 from conformance.xds_config.config import XdsConfig, one_cluster
@@ -29,7 +26,7 @@ from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.outlier_detection import OutlierDetection
 from conformance.xds_config.policies import Policy, RoundRobin
 from conformance.xds_config.trees import with_clusters
-from test_servers import BackendEndpoint, Close, Rpc
+from test_servers import BackendEndpoint, Close
 
 LOW: Final = 5
 """A threshold, in percent, that counts of several bursts exceed even with all the calls that were
@@ -45,24 +42,22 @@ PHASE: Final = 0.3
 """The part of an interval that has passed when a burst begins. It allows for the lateness of the
 client's timers, which adds up from sweep to sweep."""
 
+ONE_SWEEP: Final = 1.3
+"""Intervals in which a client makes one sweep at least, even if it is late."""
+
+LOOKS: Final = 120
+"""Intervals in which bursts are made until a conforming client has ejected an outlier. A look takes
+three of them, and a sweep may fall within its burst."""
+
 LONG: Final = 300.0
 """A base_ejection_time, in seconds, that does not end within a scenario."""
 
 ALL_ATTEMPTS: Final = 1000
 """More attempts to connect than there are while nothing is done."""
 
-TURNS: Final = 3
-"""Turns of round_robin in which an endpoint that gets none of the calls is ejected."""
-
-PACE: Final = 0.01
-"""Seconds from one call of steady traffic to the next."""
-
 SHORT_VOLUME: Final = 3
 """The request_volume of scenarios with steady traffic: half of the calls that each of `HOSTS`
 endpoints gets in an interval."""
-
-FEW: Final = 10
-"""Calls of steady traffic that are requested together."""
 
 IN_TURN, BY_HASH = 4, 40
 """Calls for each endpoint that reach all of them. On a ring, one of five gets none of 200 calls
@@ -139,7 +134,11 @@ class OutlierCluster:
     """
 
     def __init__(
-        self, world: World, members: Sequence[BackendEndpoint], served: XdsConfig, closed: int = 0
+        self,
+        world: World,
+        members: Sequence[BackendEndpoint],
+        served: XdsConfig,
+        closed: int = 0,
     ) -> None:
         self._world = world
         self.members = members
@@ -149,6 +148,8 @@ class OutlierCluster:
         self.spares: tuple[str, ...] = ()
         self._started = world.now
         self._failing = set[str]()
+        self._split = 1.0
+        """The chance that a sweep fell within each of the last bursts."""
 
     @property
     def _interval(self) -> float:
@@ -211,7 +212,7 @@ class OutlierCluster:
         """Wait until calls reach every endpoint that does not close connections."""
         is_in_turn = isinstance(self.served.get_cluster().policy, RoundRobin)
         each = IN_TURN if is_in_turn else BY_HASH
-        calls = partial(self._world.call, self._world.sessions(each * len(self.ready)))
+        calls = partial(self.call, each)
         why = "all endpoints serve"
         await self._world.rounds.require(EachServesSome(self.ready), calls, why=why)
 
@@ -242,13 +243,20 @@ class OutlierCluster:
         interval counts them together.
         """
         await self.pass_sweeps(2, phase)
-        calls = await self._world.call(self._world.sessions(each * len(self.ready)))
+        begun = self._world.now
+        calls = await self.call(each)
+        self._split *= min((self._world.now - begun) / self._interval, 1.0)
         await self.pass_sweeps()
         return self.results(calls)
 
     async def look(self) -> Calls:
         """Make two calls for each endpoint, fewer than any request_volume."""
-        return await self._world.call(self._world.sessions(2 * len(self.ready)))
+        return await self.call(2)
+
+    async def call(self, each: int) -> Calls:
+        """Make `each` calls for each endpoint that is connected."""
+        headers = self._world.sessions(each * len(self.ready))
+        return await self._world.call(headers)
 
     def results(self, calls: Calls) -> dict[str, Results]:
         """Count the calls at each endpoint by success and failure."""
@@ -267,37 +275,85 @@ class OutlierCluster:
         """Make bursts until calls fit what `fail` has set, as a sweep may fall within a burst.
 
         A sweep that is late may eject an endpoint before the first burst.
+
+        Returns:
+            Calls after one more sweep, and what they must fit.
         """
+        expected = self._ejected(each)
+        return await self.until(expected, each=each), expected
+
+    def _ejected(self, each: int) -> EjectsOutliers:
+        """Return what calls must fit after a burst with the results that `fail` has set."""
         results = {
             address: Results(0, each) if address in self._failing else Results(each, 0)
             for address in self.ready
         }
         unreached = dict.fromkeys(self.addresses[len(self.ready) :], Results(0, 0))
-        expected = self.expectation(results | unreached)
-        return await self.until(expected, each=each), expected
+        return self.expectation(results | unreached)
 
     async def until(self, *ways: Expectation, each: int = ENOUGH) -> Calls:
-        """Return calls once they fit any expectation, with a burst before each other look."""
+        """Make bursts until calls fit any expectation; return calls after one more sweep."""
+        calls = await self._first(*ways, each=each)
+        if calls.overdue:
+            return calls
+        await self.pause(ONE_SWEEP * self._interval)
+        return await self.look()
+
+    async def _first(self, *ways: Expectation, each: int) -> Calls:
+        """Return the first calls that fit any expectation, with a burst before each other look.
+
+        Raises:
+            SuiteTimeout: no calls fitted, and a sweep may have fallen within each burst.
+        """
+        self._split = 1.0
 
         async def look() -> Calls:
             calls = await self.look()
-            if not any(fits(expected, calls) for expected in ways):
-                await self.pass_sweeps()
+            if not has_fitted(calls):
                 await self.burst(each, phase=self._world.rng.random())
                 calls = await self.look()
             return calls
 
-        return await self._world.rounds.eventually_any(ways, look)
+        def has_fitted(calls: Calls) -> bool:
+            return any(fits(expected, calls) for expected in ways)
+
+        waited = await waits.until(
+            look,
+            lambda calls: has_fitted(calls) or self._split <= FALSE_ALARM,
+            within=LOOKS * self._interval,
+            what="calls after a burst as are wanted",
+        )
+        is_overdue = not has_fitted(waited.seen)
+        if is_overdue and self._split > FALSE_ALARM:
+            raise SuiteTimeout(
+                f"a sweep fell within each burst with a chance of {self._split:.1g}: the machine "
+                "may be too busy"
+            )
+        return Calls(waited.seen.calls, overdue=is_overdue)
 
     async def require_ejected(self, each: int = ENOUGH) -> None:
         """Make bursts until the client has ejected the outliers.
 
         Raises:
             PreconditionTimeout: it did not eject them.
+            SuiteTimeout: a sweep may have fallen within each burst.
         """
-        calls, expected = await self.ejected(each)
+        expected = self._ejected(each)
+        calls = await self._first(expected, each=each)
         if calls.overdue:
-            raise stuck(expected, calls, timing.APPLY, "they are outliers")
+            raise stuck(expected, calls, LOOKS * self._interval, "they are outliers")
+
+    async def add(self) -> None:
+        """Add an endpoint, and wait until it is connected; meanwhile no call fails."""
+        failing = [member for member in self.members if member.address in self._failing]
+        self.fail()
+        (member,) = await self._world.endpoints(1)
+        self.members = (*self.members, member)
+        self.addresses += (member.address,)
+        self.ready = self.addresses
+        await self.place(*map(Endpoint, self.addresses))
+        await self.require_all()
+        self.fail(*failing)
 
     async def place(self, *endpoints: Endpoint) -> None:
         """Serve this list of endpoints."""
@@ -305,118 +361,8 @@ class OutlierCluster:
         self.served = with_clusters(self.served, cluster)
         await self._world.serve(self.served)
 
-    async def ejection(self, member: BackendEndpoint) -> Elapsed:
-        """Wait until an endpoint that gets calls all the time gets none, and then some once more.
-
-        Returns:
-            The time between the calls before and after.
-
-        Raises:
-            PreconditionTimeout: it was not ejected, or not used once more.
-            SuiteTimeout: too few calls were made for that.
-        """
-        ledger, previous, passed_over = self._world.fleet.ledger, 0.0, 0
-        before, started = len(ledger), self._world.now
-        found: list[tuple[float, float]] = []
-
-        def is_back(row: Rpc) -> bool:
-            nonlocal previous, passed_over
-            if row.ended_at is not None:
-                return bool(found)
-            if row.endpoint != member.id:
-                passed_over += 1
-                return False
-            if previous and passed_over > TURNS * len(self.ready):
-                found.append((previous, row.at))
-            previous, passed_over = row.at, 0
-            return bool(found)
-
-        waiting = ledger.wait(is_back, since=before, deadline=timing.EVENT)
-        await self._world.control.unless_refused(waits.watched(waiting))
-        if not found:
-            self._require_volume(len(ledger) - before, self._world.now - started)
-            raise PreconditionTimeout(
-                f"expected calls at {member.address} to end and to begin once more within "
-                f"{timing.EVENT:g} s, though it is an outlier"
-            )
-        at = self._world.clock.at
-        return self._world.clock.elapsed(
-            "the last call before the ejection",
-            at(found[0][0]),
-            "the first after it",
-            at(found[0][1]),
-        )
-
-    def _require_volume(self, calls: int, seconds: float) -> None:
-        """Raise SuiteTimeout if these calls were too few for sweeps to count each endpoint."""
-        detection = self.served.get_cluster().outlier_detection
-        assert detection is not None, "nothing is ejected without an outlier_detection"
-        algorithms = (detection.success_rate, detection.failure_percentage)
-        volume = max(algorithm.request_volume for algorithm in algorithms if algorithm)
-        each = calls / len(self.ready) / seconds * detection.interval
-        if each < volume:
-            raise SuiteTimeout(
-                f"each endpoint got {each:.1f} calls in an interval, fewer than the "
-                f"request_volume of {volume}: the machine may be too busy"
-            )
-
     def expectation(self, results: dict[str, Results]) -> EjectsOutliers:
         """Return what calls must fit after a sweep with these results."""
         detection = self.served.get_cluster().outlier_detection
         assert detection is not None, "nothing is ejected without an outlier_detection"
         return EjectsOutliers(detection.detection, results, self.ready)
-
-
-@asynccontextmanager
-async def steady_calls(world: World) -> AsyncIterator[None]:
-    """Make a call every 10 ms until the block ends."""
-    is_over = False
-
-    async def repeat() -> None:
-        while not is_over:
-            started = await world.start(world.sessions(FEW), pace=PACE)
-            await started.over()
-
-    calls = asyncio.create_task(repeat())
-    try:
-        yield
-    finally:
-        is_over = True
-        await calls
-
-
-def lasts(detection: OutlierDetection, times: int) -> EjectionLasts:
-    """Expect the duration of an ejection, if it is number `times` in succession."""
-    return EjectionLasts(detection.detection, times, allowance=timing.LATE_SWEEP)
-
-
-async def judge_shares(
-    world: World, clause: str, detection: OutlierDetection, failures: Sequence[int]
-) -> None:
-    """Judge which endpoints are ejected if they fail these numbers of `CYCLE` calls."""
-    cluster = await OutlierCluster.begin(world, detection)
-    cluster.fail_some(*failures)
-    expected = cluster.expectation(await cluster.burst(CYCLE))
-    calls = await cluster.until(expected, each=CYCLE)
-    await world.check(clause, calls, expected)
-
-
-async def judge_minimum_hosts(world: World, clause: str, algorithm: Algorithm) -> None:
-    """Judge a minimum of six endpoints, then of five: of six endpoints, one is not connected."""
-    cluster = await OutlierCluster.begin(world, algorithm(minimum_hosts=HOSTS + 1), closed=1)
-    calls, expected = await cluster.after_sweeps()
-    await world.check(clause, calls, expected)
-    await cluster.detect(algorithm(minimum_hosts=HOSTS))
-    calls, expected = await cluster.ejected()
-    await world.check(clause, calls, expected)
-
-
-async def judge_request_volume(
-    world: World, too_few: str, enough: str, algorithm: Algorithm
-) -> None:
-    """Judge bursts with one call less than the request volume, and bursts of just enough."""
-    cluster = await OutlierCluster.begin(world, algorithm())
-    calls, expected = await cluster.after_sweeps(VOLUME - 1)
-    await world.check(too_few, calls, expected)
-    calls, expected = await cluster.ejected(VOLUME)
-    await world.check(enough, calls, expected)

@@ -1,12 +1,15 @@
 """A50, xDS Integration: which fields of a Cluster configure outlier detection."""
 
-from functools import partial
-
 import pytest
 from msgspec.structs import replace
 
 from conformance.judging.declaration import scenario
 from conformance.judging.expectations import EjectsByChance, EjectsOutliers
+from conformance.scenarios.helpers.outlier_checks import (
+    judge_default_volume,
+    judge_fifth_endpoint,
+    judge_shares,
+)
 from conformance.scenarios.helpers.outliers import (
     BASE,
     CYCLE,
@@ -18,7 +21,6 @@ from conformance.scenarios.helpers.outliers import (
     by_failures,
     by_success_rate,
 )
-from conformance.spec.oracles.outlier_detection import Detection, FailurePercentage
 from conformance.world import World
 from conformance.xds_config.outlier_detection import OutlierDetection
 
@@ -28,15 +30,13 @@ SOME_ENFORCED = 20
 """Percent. A sweep ejects 8 of 40 outliers on average, and more than the bound with a chance of
 1e-6 at most. A client that ejects 75 percent exceeds the bound with a chance of 99 percent."""
 
+ALWAYS = 100
+"""Percent, with which any number of ejections is expected, but none."""
+
 ALL, OUTLIERS = 60, 40
 
 FEW = 3
 """A request volume, one more than the calls of a look."""
-
-OTHERS = ("failure_percentage_minimum_hosts", "failure_percentage_request_volume")
-
-MANY = 5
-"""The default request volume has 5 cycles."""
 
 
 @scenario("A50-XDS-01", seconds=1)
@@ -94,26 +94,87 @@ async def test_success_rate_by_default(world: World) -> None:
     await world.check("A50-XDS-04", calls, expected)
 
 
-@scenario("A50-XDS-05", seconds=5, waits=True)
+@scenario("A50-XDS-05", seconds=2)
+async def test_default_max_ejection_percent(world: World) -> None:
+    """Two of five endpoints fail all calls, and max_ejection_percent is unset."""
+    detection = by_failures(max_ejection_percent=10).without("max_ejection_percent")
+    cluster = await OutlierCluster.begin(world, detection, failing=2)
+    calls, expected = await cluster.ejected()
+    await world.check("A50-XDS-05", calls, expected)
+
+
+@scenario("A50-XDS-05", seconds=2)
+async def test_default_threshold(world: World) -> None:
+    """One endpoint fails 90 percent of its calls, and another one 80."""
+    detection = by_failures(threshold=85, request_volume=CYCLE)
+    await judge_shares(
+        world, "A50-XDS-05", detection.without("failure_percentage_threshold"), (9, 8)
+    )
+
+
+@scenario(seconds=3)
 @pytest.mark.parametrize(
-    ("field", "failures"),
+    ("clause", "detection", "volume"),
     [
-        pytest.param("max_ejection_percent", (9, 9), id="percent"),
-        pytest.param("failure_percentage_threshold", (9, 8), id="threshold"),
+        pytest.param(
+            "A50-XDS-06",
+            by_failures(minimum_hosts=2, request_volume=50).without(
+                "failure_percentage_request_volume"
+            ),
+            50,
+            id="failures",
+            marks=scenario("A50-XDS-06"),
+        ),
+        pytest.param(
+            "A50-XDS-07",
+            by_success_rate(minimum_hosts=2, request_volume=100).without(
+                "success_rate_request_volume"
+            ),
+            100,
+            id="rate",
+            marks=scenario("A50-XDS-07"),
+        ),
     ],
 )
-async def test_defaults(world: World, field: str, failures: tuple[int, int]) -> None:
-    """Two endpoints fail 90 percent of their calls, or one of them fails 80 percent."""
-    defaults = Detection(failure_percentage=FailurePercentage())
-    is_percent = field == "max_ejection_percent"
-    by_default = by_failures(interval=2 * LONG_INTERVAL).without(field, *OTHERS)
-    cluster = await OutlierCluster.begin(world, by_default, count=2 * HOSTS)
-    cluster.fail_some(*failures)
-    make_calls = partial(world.call, world.sessions(MANY * CYCLE * len(cluster.ready)))
-    right = defaults if is_percent else replace(defaults, max_ejection_percent=100)
-    expected = EjectsOutliers(right, cluster.results(await make_calls()), cluster.ready)
-    calls = await world.eventually(expected, make_calls)
-    await world.check("A50-XDS-05", calls, expected)
+async def test_default_request_volume(
+    world: World, clause: str, detection: OutlierDetection, volume: int
+) -> None:
+    """Two endpoints get one call less than the default, and then exactly as many."""
+    longer = replace(detection, interval=2 * INTERVAL)
+    await judge_default_volume(world, clause, longer, volume)
+
+
+@scenario(seconds=3)
+@pytest.mark.parametrize(
+    ("clause", "detection"),
+    [
+        pytest.param(
+            "A50-XDS-06",
+            by_failures().without("failure_percentage_minimum_hosts"),
+            id="failures",
+            marks=scenario("A50-XDS-06"),
+        ),
+        pytest.param(
+            "A50-XDS-07",
+            by_success_rate().without("success_rate_minimum_hosts"),
+            id="rate",
+            marks=scenario("A50-XDS-07"),
+        ),
+    ],
+)
+async def test_default_minimum_hosts(
+    world: World, clause: str, detection: OutlierDetection
+) -> None:
+    """One of four endpoints fails all calls, and then one of five."""
+    await judge_fifth_endpoint(world, clause, detection)
+
+
+@scenario("A50-XDS-07", seconds=3)
+async def test_default_stdev_factor(world: World) -> None:
+    """One endpoint fails all calls: of four by 1.7 deviations, and of five by two."""
+    detection = by_success_rate(stdev_factor=1900, minimum_hosts=HOSTS - 1)
+    unset = detection.without("success_rate_stdev_factor")
+    await judge_fifth_endpoint(world, "A50-XDS-07", unset)
 
 
 @scenario(seconds=3)
@@ -136,5 +197,5 @@ async def test_enforced_at_times(world: World, clause: str, algorithm: Algorithm
     cluster = await OutlierCluster.begin(world, detection, count=ALL, failing=OUTLIERS)
     await cluster.burst(FEW)
     expected = EjectsByChance(cluster.ready[:OUTLIERS], SOME_ENFORCED)
-    calls = await cluster.until(expected, each=FEW)
+    calls = await cluster.until(EjectsByChance(cluster.ready[:OUTLIERS], ALWAYS), each=FEW)
     await world.check(clause, calls, expected)

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from conformance.judging.declaration import scenario
 from conformance.judging.expectations import AllServedBy, EachServesSome
 from conformance.judging.observations import Calls
+from conformance.scenarios.helpers.ejection_times import EjectionTimes, lasts, steady_calls
 from conformance.scenarios.helpers.outliers import (
     BASE,
     HOSTS,
@@ -18,8 +19,6 @@ from conformance.scenarios.helpers.outliers import (
     VOLUME,
     OutlierCluster,
     by_failures,
-    lasts,
-    steady_calls,
 )
 from conformance.world import World
 from conformance.xds_config.endpoints import Endpoint
@@ -62,7 +61,7 @@ async def test_multiplier_without_algorithm(world: World) -> None:
     await cluster.detect(detection)
     await world.attempts.quiet_from_now(why="the config is in use", seconds=INTERVAL / 6)
     async with steady_calls(world):
-        time = await cluster.ejection(cluster.members[0])
+        time = await EjectionTimes(world, cluster).ejection(cluster.members[0])
     await world.check("A50-CONFIG-02", time, lasts(detection, 1))
 
 

@@ -14,19 +14,18 @@ from conformance.judging.expectations import (
     EachServesSome,
     EndsWith,
 )
+from conformance.scenarios.helpers.ejection_times import PACE, EjectionTimes, steady_calls
 from conformance.scenarios.helpers.outliers import (
     BASE,
     HOSTS,
     INTERVAL,
     LOW,
-    PACE,
     SHORT_VOLUME,
     VOLUME,
     Algorithm,
     OutlierCluster,
     by_failures,
     by_success_rate,
-    steady_calls,
 )
 from conformance.world import World
 from conformance.xds_config.policies import RingHash
@@ -156,7 +155,7 @@ async def test_both_algorithms(world: World) -> None:
     )
     cluster = await OutlierCluster.begin(world, both)
     async with steady_calls(world):
-        time = await cluster.ejection(cluster.members[0])
+        time = await EjectionTimes(world, cluster).ejection(cluster.members[0])
     once = Duration(least=base, most=2 * base, allowance=INTERVAL)
     twice = Duration(least=2 * base, most=3 * base, allowance=INTERVAL)
     await world.check("A50-EJECT-07", time, {"once": once, "twice": twice})

@@ -1,13 +1,18 @@
 """A50, Outlier Detection Behavior: for how long an endpoint is ejected."""
 
+from msgspec.structs import replace
+
+from conformance import timing
 from conformance.judging.declaration import scenario
+from conformance.judging.expectations import Duration
+from conformance.scenarios.helpers.ejection_times import EjectionTimes, lasts, steady_calls
 from conformance.scenarios.helpers.outliers import (
     INTERVAL,
+    LONG_INTERVAL,
+    LOW,
     SHORT_VOLUME,
     OutlierCluster,
     by_failures,
-    lasts,
-    steady_calls,
 )
 from conformance.world import World
 
@@ -25,10 +30,10 @@ async def test_growth(world: World) -> None:
     detection = by_failures(base_ejection_time=BASE_TIME, request_volume=SHORT_VOLUME)
     cluster = await OutlierCluster.begin(world, detection)
     async with steady_calls(world):
-        first = await cluster.ejection(cluster.members[0])
+        first = await EjectionTimes(world, cluster).ejection(cluster.members[0])
         await world.check("A50-TIME-01", first, lasts(detection, 1))
         world.checks.turn_to("A50-TIME-02")
-        second = await cluster.ejection(cluster.members[0])
+        second = await EjectionTimes(world, cluster).ejection(cluster.members[0])
         await world.check("A50-TIME-02", second, lasts(detection, 2))
 
 
@@ -41,7 +46,7 @@ async def test_max_ejection_time(world: World) -> None:
     cluster = await OutlierCluster.begin(world, detection)
     async with steady_calls(world):
         for _ in range(3):
-            time = await cluster.ejection(cluster.members[0])
+            time = await EjectionTimes(world, cluster).ejection(cluster.members[0])
     await world.check("A50-TIME-03", time, lasts(detection, 3))
 
 
@@ -53,7 +58,7 @@ async def test_short_max_ejection_time(world: World) -> None:
     )
     cluster = await OutlierCluster.begin(world, detection)
     async with steady_calls(world):
-        time = await cluster.ejection(cluster.members[0])
+        time = await EjectionTimes(world, cluster).ejection(cluster.members[0])
     await world.check("A50-TIME-04", time, lasts(detection, 1))
 
 
@@ -63,9 +68,33 @@ async def test_decrease(world: World) -> None:
     detection = by_failures(base_ejection_time=LONG_TIME, request_volume=SHORT_VOLUME)
     cluster = await OutlierCluster.begin(world, detection)
     async with steady_calls(world):
-        await cluster.ejection(cluster.members[0])
+        await EjectionTimes(world, cluster).ejection(cluster.members[0])
         cluster.fail()
         await cluster.pass_sweeps(3)
         cluster.fail(cluster.members[0])
-        time = await cluster.ejection(cluster.members[0])
+        time = await EjectionTimes(world, cluster).ejection(cluster.members[0])
     await world.check("A50-TIME-05", time, lasts(detection, 1))
+
+
+@scenario("A50-TIME-06", seconds=4, waits=True)
+async def test_interval(world: World) -> None:
+    """One endpoint is ejected, and at once another one begins to fail."""
+    detection = replace(by_failures(threshold=LOW, minimum_hosts=1), interval=LONG_INTERVAL)
+    cluster = await OutlierCluster.begin(world, detection)
+    first, second, *_ = cluster.members
+    async with steady_calls(world):
+        time = await EjectionTimes(world, cluster).between(first, second)
+    late = timing.LATE_SWEEP
+    expected = Duration(least=LONG_INTERVAL - late, most=LONG_INTERVAL + late, allowance=late)
+    await world.check("A50-TIME-06", time, expected)
+
+
+@scenario("A50-TIME-07", seconds=4, waits=True)
+async def test_default_max_ejection_time(world: World) -> None:
+    """An endpoint always fails, and max_ejection_time is unset: it is ejected twice."""
+    detection = by_failures(base_ejection_time=BASE_TIME, request_volume=SHORT_VOLUME)
+    cluster = await OutlierCluster.begin(world, detection.without("max_ejection_time"))
+    async with steady_calls(world):
+        for times in (1, 2):
+            time = await EjectionTimes(world, cluster).ejection(cluster.members[0])
+            await world.check("A50-TIME-07", time, lasts(detection, times))

@@ -3,15 +3,17 @@
 from msgspec.structs import replace
 
 from conformance.judging.declaration import scenario
+from conformance.scenarios.helpers.outlier_checks import (
+    judge_minimum_hosts,
+    judge_request_volume,
+    judge_shares,
+)
 from conformance.scenarios.helpers.outliers import (
     CYCLE,
     HOSTS,
     INTERVAL,
     OutlierCluster,
     by_failures,
-    judge_minimum_hosts,
-    judge_request_volume,
-    judge_shares,
 )
 from conformance.world import World
 

@@ -5,15 +5,17 @@ import random
 import pytest
 
 from conformance.judging.declaration import scenario
+from conformance.scenarios.helpers.outlier_checks import (
+    judge_minimum_hosts,
+    judge_request_volume,
+    judge_shares,
+)
 from conformance.scenarios.helpers.outliers import (
     CYCLE,
     HOSTS,
     INTERVAL,
     OutlierCluster,
     by_success_rate,
-    judge_minimum_hosts,
-    judge_request_volume,
-    judge_shares,
 )
 from conformance.spec.oracles.outlier_detection import (
     Ambiguous,

@@ -95,6 +95,54 @@ low_threshold_by_default = Mutant(
 )
 
 
+few_failures_by_default = Mutant(
+    clause="A50-XDS-06",
+    broken="failure_percentage_request_volume is 49 by default",
+    xds=reading("failure_percentage_request_volume", 49, when=None),
+    variant=VARIANT,
+)
+
+
+four_hosts_by_default = Mutant(
+    clause="A50-XDS-06",
+    broken="failure_percentage_minimum_hosts is 4 by default",
+    xds=reading("failure_percentage_minimum_hosts", 4, when=None),
+    variant=VARIANT,
+)
+
+
+many_rates_by_default = Mutant(
+    clause="A50-XDS-07",
+    broken="success_rate_request_volume is 101 by default",
+    xds=reading("success_rate_request_volume", 101, when=None),
+    variant=VARIANT,
+)
+
+
+six_hosts_by_default = Mutant(
+    clause="A50-XDS-07",
+    broken="success_rate_minimum_hosts is 6 by default",
+    xds=reading("success_rate_minimum_hosts", 6, when=None),
+    variant=VARIANT,
+)
+
+
+low_factor_by_default = Mutant(
+    clause="A50-XDS-07",
+    broken="success_rate_stdev_factor is 1700 by default",
+    xds=reading("success_rate_stdev_factor", 1700, when=None),
+    variant=VARIANT,
+)
+
+
+high_factor_by_default = Mutant(
+    clause="A50-XDS-07",
+    broken="success_rate_stdev_factor is 2000 by default",
+    xds=reading("success_rate_stdev_factor", 2000, when=None),
+    variant=VARIANT,
+)
+
+
 failures_enforced_always = Mutant(
     clause="A50-ENFORCE-01",
     broken="each outlier is ejected if the enforcement is not 0",
