@@ -13,7 +13,7 @@ import ast
 import random
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -64,8 +64,14 @@ class Change:
     """Its content; empty if there is no such file."""
 
 
-def touched(changes: Iterable[Change]) -> ChangedParts:
-    """Return what a change is about."""
+def touched(changes: Iterable[Change], mutants: Iterable[str] = ()) -> ChangedParts:
+    """Return what a change is about.
+
+    Args:
+        changes: the files that changed.
+        mutants: all modules of mutants, which name the rules that they replace.
+    """
+    by_rule = clauses_by_rule(mutants)
     clients, rows, code = set[str](), list[Change](), list[Change]()
     scenarios = list[str]()
     for change in changes:
@@ -80,12 +86,12 @@ def touched(changes: Iterable[Change]) -> ChangedParts:
             if "scenarios" in parts or "mutation" in parts or parts[1:2] == ("reference",):
                 code.append(change)
     of_rows = _rows(code_of_rows(rows, "before"), code_of_rows(rows, "now"))
-    by_file = changed_in(code, lambda code: code)
+    by_file = changed_in(code, lambda code: code, by_rule)
     of_code = Ids().union(*by_file.values())
     return ChangedParts(
         clients=frozenset(clients),
         clauses=of_rows | of_code,
-        certain=of_rows | Ids().union(*changed_in(code, shape).values()),
+        certain=of_rows | Ids().union(*changed_in(code, shape, by_rule).values()),
         scenarios=Ids().union(*(by_file[path] for path in scenarios)),
     )
 
@@ -166,36 +172,64 @@ class Passage:
         return Ids(ID.findall(self.text))
 
 
-def changed_in(changes: Iterable[Change], normal: Callable[[str], str]) -> dict[str, Ids]:
-    """Return the clauses that changed passages of each file name.
+def clauses_by_rule(mutants: Iterable[str]) -> dict[str, Ids]:
+    """Return the clauses of the mutants that replace each rule of the reference client."""
+    found = dict[str, Ids]()
+    for text in mutants:
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Mutant":
+                fields = {each.arg: each.value for each in node.keywords}
+                clause = Ids(ID.findall(ast.unparse(fields["clause"])))
+                for rules in (fields.get("rules"), fields.get("xds")):
+                    for key in rules.keys if isinstance(rules, ast.Dict) else ():
+                        if isinstance(key, ast.Constant):
+                            found[str(key.value)] = found.get(str(key.value), NONE) | clause
+    return found
 
-    A passage changed if none of those before has its code. If it names no clause, the passages of
-    the file that use it count as changed, too.
+
+def changed_in(
+    changes: Iterable[Change], normal: Callable[[str], str], by_rule: Mapping[str, Ids]
+) -> dict[str, Ids]:
+    """Return the clauses of changed passages of each file.
+
+    A passage changed if none of those before has its code. It is about the clauses that it names,
+    and about those whose mutants replace it. If there are none, the passages of the file that use
+    it count as changed, too.
 
     Args:
         changes: modules.
         normal: returns what of a passage's code is compared.
+        by_rule: the clauses whose mutants replace a rule.
     """
     changes = tuple(changes)
     before = {normal(passage.code) for file in changes for passage in passages(file.before)}
     return {
         change.path: _clauses(
-            passages(change.now), lambda passage: normal(passage.code) not in before
+            passages(change.now), lambda passage: normal(passage.code) not in before, by_rule
         )
         for change in changes
     }
 
 
-def _clauses(there: Iterable[Passage], is_new: Callable[[Passage], bool]) -> Ids:
+def _clauses(
+    there: Iterable[Passage], is_new: Callable[[Passage], bool], by_rule: Mapping[str, Ids]
+) -> Ids:
     left = tuple(there)
     ids = set[str]()
     changed = [passage for passage in left if is_new(passage)]
     while changed:
         left = tuple(passage for passage in left if passage not in changed)
-        ids.update(*(passage.ids for passage in changed))
-        helpers = {name for passage in changed if not passage.ids for name in passage.defines}
+        about = {passage: passage.ids | _replaced(passage, by_rule) for passage in changed}
+        ids.update(*about.values())
+        helpers = {name for passage in changed if not about[passage] for name in passage.defines}
         changed = [passage for passage in left if helpers & {*NAME.findall(passage.code)}]
     return Ids(ids)
+
+
+def _replaced(passage: Passage, by_rule: Mapping[str, Ids]) -> Ids:
+    """Return the clauses whose mutants replace a rule; an amendment's has its gRFC in the name."""
+    rules = (re.sub(r"_a\d+$", "", name) for name in passage.defines)
+    return Ids().union(*(by_rule.get(rule, NONE) for rule in rules))
 
 
 NAME = re.compile(r"\b(?:id|attr|name|arg)='(\w+)'")

@@ -330,7 +330,8 @@ def main() -> int:
         if commit := since(os.environ.get(SINCE, "")):
             files = changed(commit)
             looked_at = f"{len(files)} files changed since {commit[:9]}"
-            everything = touched(files)
+            mutants = (path.read_text("utf-8") for path in sorted(MUTANTS.rglob("*.py")))
+            everything = touched(files, mutants)
             change = everything.sample(seed)
             if len(files) > MANY:
                 files = tuple(beyond_renames(files))

@@ -45,33 +45,70 @@ def function_of(scenario: str) -> str:
 
 def mutants_of(clause: str) -> Iterator[str]:
     """Return the file and line of each mutant of a clause, its name, and what it does instead."""
+    for path, name, line, keywords in _declared_mutants(clause):
+        broken = keywords["broken"]
+        if isinstance(broken, ast.Constant):
+            yield f"{name}: {broken.value!s} ({shown(path)}:{line})"
+
+
+def _declared_mutants(clause: str) -> Iterator[tuple[Path, str, int, dict[str, ast.expr]]]:
+    """Yield the file, name, line and arguments of each mutant of a clause."""
     for path, _ in _naming(MUTANTS, clause):
         for node in _module(path).body:
             if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)):
                 continue
-            words = {
-                keyword.arg: keyword.value.value
-                for keyword in node.value.keywords
-                if isinstance(keyword.value, ast.Constant)
-            }
-            if words.get("clause") == clause:
-                name, broken = ast.unparse(node.targets[0]), str(words.get("broken"))
-                yield f"{name}: {broken} ({shown(path)}:{node.lineno})"
+            keywords = {each.arg: each.value for each in node.value.keywords if each.arg}
+            own = keywords.get("clause")
+            if isinstance(own, ast.Constant) and own.value == clause:
+                yield path, ast.unparse(node.targets[0]), node.lineno, keywords
 
 
 def rules_of(clause: str) -> Iterator[str]:
-    """Return the rules of the reference client that name a clause, with file and line.
+    """Return the rules of the reference client for a clause, with file and line.
 
-    A rule is a function, or a field of a class such as `LoadStreamRules` if it is a constant.
+    These are the functions and constants whose docstrings name the clause, and the other rules that
+    its mutants replace. Each rule is a field of a class such as `LoadStreamRules`.
     """
+    named = dict(_rules_naming(clause))
+    yield from named.values()
+    replaced = dict.fromkeys(
+        key.value
+        for _, _, _, keywords in _declared_mutants(clause)
+        for rules in (keywords.get("rules"), keywords.get("xds"))
+        if isinstance(rules, ast.Dict)
+        for key in rules.keys
+        if isinstance(key, ast.Constant)
+    )
+    editions = {re.sub(r"_a\d+$", "", name) for name in named}
+    yield from (_rule_fields()[str(rule)] for rule in replaced if rule not in editions)
+
+
+@functools.cache
+def _rule_fields() -> Mapping[str, str]:
+    """Return each field of the reference client's classes, with file and line."""
+    return {
+        ast.unparse(field.target): f"{ast.unparse(field.target)} ({shown(path)}:{field.lineno})"
+        for path in _texts(REFERENCE)
+        for node in _module(path).body
+        if isinstance(node, ast.ClassDef) and node.name.endswith("Rules")
+        for field in node.body
+        if isinstance(field, ast.AnnAssign)
+    }
+
+
+def _rules_naming(clause: str) -> Iterator[tuple[str, str]]:
+    """Yield the name and the place of each rule whose docstring names a clause."""
     for path, _ in _naming(REFERENCE, clause):
         for node in ast.walk(_module(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 if clause in _ids(ast.get_docstring(node) or ""):
-                    yield f"{node.name} ({shown(path)}:{node.lineno})"
+                    yield node.name, f"{node.name} ({shown(path)}:{node.lineno})"
             elif isinstance(node, ast.ClassDef):
                 yield from (
-                    f"{ast.unparse(field.target)} ({shown(path)}:{field.lineno})"
+                    (
+                        ast.unparse(field.target),
+                        f"{ast.unparse(field.target)} ({shown(path)}:{field.lineno})",
+                    )
                     for field, below in pairwise(node.body)
                     if isinstance(field, ast.AnnAssign)
                     and isinstance(below, ast.Expr)

@@ -235,6 +235,14 @@ def test_where_more_than_names_changed_everywhere_a_sample_runs_too() -> None:
     assert len(change.sample("today").clauses) == MOST
 
 
+def test_a_rule_touches_the_clauses_of_its_mutants() -> None:
+    text = "def choose_a56():\n    return 1\n"
+    change = Change("client_under_test/reference/rules.py", before=text, now=text.replace("1", "2"))
+    mutant = 'last = Mutant(clause="A42-RING-01", broken="-", rules={"choose": max})'
+    assert touched([change], [mutant]).clauses == names("A42-RING-01")
+    assert not touched([change]).clauses
+
+
 def test_a_helper_touches_the_clauses_that_use_it() -> None:
     text = (
         "LIMIT = 1\n\ndef helper():\n    return LIMIT\n\n"

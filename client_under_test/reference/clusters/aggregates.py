@@ -219,12 +219,7 @@ def policy_tree_a75(
 ) -> Update:
     """A75: an aggregate is a priority policy over its leaves, each with priorities of its own.
 
-    Clauses: A27-PRIO-03, A27-PRIO-08, A27-PRIO-12, A42-LOC-03, A42-LOC-04, A42-LOC-05, A42-LOC-06,
-    A42-LOC-10, A37-TREE-12, A37-TROUBLE-19, A37-TROUBLE-21, A37-TROUBLE-22, A37-TROUBLE-23,
-    A37-TROUBLE-25, A37-TROUBLE-27, A37-TROUBLE-28, A37-TROUBLE-30, A37-TROUBLE-31, A37-TROUBLE-32,
-    A37-TROUBLE-33, A37-TROUBLE-35, A37-FAILOVER-01, A37-FAILOVER-04, A37-FAILOVER-11,
-    A37-FAILOVER-13, A37-FAILOVER-14, A37-FAILOVER-09, A37-FAILOVER-10, A37-DROP-02, A37-DNS-07,
-    A37-DNS-26, A61-DNS-01, A76-REQ-01, A27-DROP-11 (our choice).
+    A27-DROP-11 is our choice.
     """
     children: dict[str, PriorityChild] = {}
     endpoints: list[Endpoint] = []

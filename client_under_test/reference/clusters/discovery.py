@@ -212,12 +212,7 @@ def usable_leaves_a74(
 
     Otherwise it consists of all clusters that it lists now, even if other aggregates share them.
 
-    Clauses: A37-TREE-01, A37-TREE-03, A37-TREE-11, A37-TREE-14, A37-TREE-15, A37-TREE-21,
-    A37-TREE-23, A37-TREE-24, A37-TREE-25, A37-TREE-26, A37-TREE-29, A37-TREE-30, A37-TREE-31,
-    A37-TREE-33, A37-TREE-34, A37-TREE-36 (our choice), A37-TREE-37 (our choice), A37-TROUBLE-07,
-    A37-TROUBLE-01, A37-TROUBLE-02, A37-TROUBLE-03, A37-TROUBLE-09, A37-TROUBLE-10,
-    A37-TROUBLE-12, A37-TROUBLE-14, A37-TROUBLE-18, A37-TROUBLE-36 (our choice), A74-CONFIG-04,
-    A37-DNS-12.
+    Our choices are A37-TREE-36, A37-TREE-37 and A37-TROUBLE-36.
     """
     if len(found) == 1 and isinstance(found[0], Missing):
         return found[0].status

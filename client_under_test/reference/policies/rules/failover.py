@@ -62,13 +62,7 @@ def choose_priority(children: Sequence[ChildView | None]) -> Choice:
 
 
 def choose_priority_a56(children: Sequence[ChildView | None]) -> Choice:
-    """When all are given up, the first CONNECTING one, else the last.
-
-    Clauses: A42-FAIL-01, A42-FAIL-02, A42-FAIL-03, A42-FAIL-05, A42-FAIL-10, A42-FAIL-11,
-    A42-FAIL-12, A56-TIMER-03, A56-TIMER-04, A56-TIMER-05, A27-PRIO-02,
-    A27-PRIO-01, A27-PRIO-04, A27-PRIO-09, A56-USE-01, A75-LEAF-05, A37-CB-03, A37-DROP-03,
-    A37-FAILOVER-03, A37-FAILOVER-05, A37-FAILOVER-06, A37-FAILOVER-07, A37-FAILOVER-08.
-    """
+    """Use the first CONNECTING priority if all are given up, or else the last one."""
     choice = first_good_or_pending(children)
     if choice is not None:
         return choice

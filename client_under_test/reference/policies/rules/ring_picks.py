@@ -95,13 +95,7 @@ def join_hash_header(header: str, args: PickArgs) -> str:
 
 
 def pick_from_ring(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
-    """Two endpoints are waited for, the rest is only searched for READY.
-
-    Clauses: A42-PICK-01, A42-PICK-02, A42-PICK-03, A42-PICK-04, A42-PICK-05, A42-PICK-06,
-    A42-PICK-07, A42-PICK-08, A42-PICK-09, A42-PICK-10, A42-PICK-11, A42-PICK-12, A42-PICK-13,
-    A42-PICK-14, A42-PICK-15, A42-PICK-16, A42-PICK-17, A42-PICK-18, A42-PICK-19, A42-PICK-20,
-    A42-PICK-21, A42-PICK-22.
-    """
+    """Two endpoints are waited for, the rest is only searched for READY."""
     candidates = iter(walk)
     first = next(candidates)
     if first.state is not State.TRANSIENT_FAILURE:
@@ -154,14 +148,7 @@ def pick_from_the_rest(
 
 
 def pick_from_ring_a61(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
-    """Pick the first endpoint that has not failed.
-
-    Clauses: A42-LOC-02, A42-PICK-02, A42-PICK-03, A42-PICK-04, A42-PICK-05, A42-PICK-07,
-    A42-PICK-08, A42-PICK-09, A42-PICK-10, A42-PICK-11, A42-PICK-12, A42-PICK-13, A42-PICK-14,
-    A42-PICK-15, A42-PICK-16, A42-PICK-17, A42-PICK-18, A42-PICK-19, A42-PICK-20, A42-PICK-21,
-    A42-PICK-22, A42-PICK-23, A42-PICK-25, A42-SUB-02, A42-SUB-03, A42-SUB-11 (A61),
-    A42-SUB-13.
-    """
+    """Pick the first endpoint that has not failed."""
     first: Candidate | None = None
     for candidate in walk:
         if candidate.state is not State.TRANSIENT_FAILURE:
