@@ -91,9 +91,9 @@ def _case(path: Path, scenario: str, catalogue: Catalogue, client: str | None) -
         with place:
             folder = place.place
             record = evidence.read_in(place)
-            told = (record.scenario, record.client.name, record.client.version, record.seed)
+            own = (record.scenario, record.client.name, record.client.version, record.seed)
             meant = (scenario, run.client.name, run.client.version, report.provenance.seed)
-            if told != meant:
+            if own != meant:
                 raise Failure(f"{folder} has the evidence of another run")
             case = Case(
                 origin=report.provenance,

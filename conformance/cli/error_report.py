@@ -63,14 +63,14 @@ def in_a_line(text: str, file: Path) -> str:
     if len(lines) < 2:  # noqa: PLR2004 - it is a line already
         return short(text.strip())
     said = [line.removeprefix("E ").strip() for line in lines if line.startswith("E ")]
-    told = f"{lines[0]}: {said[0]}" if said else lines[-1].strip()
+    message = f"{lines[0]}: {said[0]}" if said else lines[-1].strip()
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("a", encoding="utf-8", errors="backslashreplace") as kept:
             kept.write(f"{text}\n\n")
     except OSError:
-        return short(f"{told} (its details could not be written)")
-    return short(f"{told} (details: {file})")
+        return short(f"{message} (its details could not be written)")
+    return short(f"{message} (details: {file})")
 
 
 def forget(file: Path) -> None:

@@ -135,8 +135,8 @@ def gate(
     if wish.summary_path:
         files.write(wish.summary_path, "".join(f"{line}\n" for line in page).encode())
     if wish.annotations_path:
-        told = gate_texts.annotation_lines(compared, after, catalogue, repeat)
-        files.write(wish.annotations_path, "".join(f"{line}\n" for line in told).encode())
+        lines = gate_texts.annotation_lines(compared, after, catalogue, repeat)
+        files.write(wish.annotations_path, "".join(f"{line}\n" for line in lines).encode())
     if wish.markdown:
         text: Iterable[str] = page
     else:

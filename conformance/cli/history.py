@@ -150,10 +150,10 @@ class Past:
 
     def tell(self, _: Console, report: Report) -> None:
         """Print the history, and write it as JSON if the user wants that."""
-        told = self._told(report)
+        found = self._told(report)
         if self._wish.json_path:
-            histories.write_json(told, self._wish.json_path)
-        for line in _lines(told, is_markdown=self._wish.markdown):
+            histories.write_json(found, self._wish.json_path)
+        for line in _lines(found, is_markdown=self._wish.markdown):
             echo(line)
 
     def exit_of(self, code: Exit, report: Report) -> Exit:
@@ -163,20 +163,20 @@ class Past:
             code: that of the runs.
             report: with the runs.
         """
-        told = self._told(report)
-        if told.bisected and told.bisected.change:
-            return code if code in TROUBLES and told.bisected.between else Exit.CONFORMS
+        found = self._told(report)
+        if found.bisected and found.bisected.change:
+            return code if code in TROUBLES and found.bisected.between else Exit.CONFORMS
         if code in TROUBLES:
             return code
-        if told.bisected:
-            return Exit.NOTHING_RAN if told.bisected.untold_end else Exit.DEVIATES
-        return Exit.CONFORMS if told.clauses else Exit.NOTHING_RAN
+        if found.bisected:
+            return Exit.NOTHING_RAN if found.bisected.untold_end else Exit.DEVIATES
+        return Exit.CONFORMS if found.clauses else Exit.NOTHING_RAN
 
 
-def _lines(told: History, *, is_markdown: bool) -> Iterator[str]:
-    if not told.bisected:
-        yield from (histories.markdown if is_markdown else histories.lines)(told)
+def _lines(found: History, *, is_markdown: bool) -> Iterator[str]:
+    if not found.bisected:
+        yield from (histories.markdown if is_markdown else histories.lines)(found)
     elif is_markdown:
-        yield from histories.bisected_markdown(told.bisected, told.client)
+        yield from histories.bisected_markdown(found.bisected, found.client)
     else:
-        yield from histories.bisected_lines(told.bisected, told.client)
+        yield from histories.bisected_lines(found.bisected, found.client)

@@ -1,4 +1,4 @@
-"""``xdspec merge``: the report of a run from those of its shards, told and judged as the run is."""
+"""``xdspec merge``: build and judge the report of a run from those of its shards."""
 
 from __future__ import annotations
 

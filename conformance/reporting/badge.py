@@ -102,19 +102,19 @@ def _is_of(left: NotRun, client: str | None) -> bool:
     return client in {None, left.client, left.client.partition("@")[0].partition("+")[0]}
 
 
-def badge(told: BadgeRuns, *, label: str | None = None) -> Badge:
+def badge(client_runs: BadgeRuns, *, label: str | None = None) -> Badge:
     """Return a badge that shows whether a client conforms, by the exit codes of its runs.
 
     Args:
-        told: the runs of the client.
+        client_runs: the runs of the client.
         label: the left half; None: "xDS" and the client.
     """
-    message, colour = _verdict(told.runs)
-    return Badge(label or f"xDS {told.client}", message, colour)
+    message, colour = _verdict(client_runs.runs)
+    return Badge(label or f"xDS {client_runs.client}", message, colour)
 
 
 def badge_of_document(
-    told: BadgeRuns, document: str, clauses: Collection[str], *, label: str | None = None
+    client_runs: BadgeRuns, document: str, clauses: Collection[str], *, label: str | None = None
 ) -> Badge:
     """Return a badge that shows how many judged clauses of one document pass.
 
@@ -122,16 +122,16 @@ def badge_of_document(
     or that an error kept from being judged, is counted and does not pass.
 
     Args:
-        told: the runs of the client.
+        client_runs: the runs of the client.
         document: such as a42.
         clauses: those of the document.
         label: the left half; None: the document and the client.
     """
-    name = label or f"{document.upper()} {told.client}"
+    name = label or f"{document.upper()} {client_runs.client}"
     judged = [
         results
         for clause in clauses
-        if (results := [run.clauses[clause] for run in told.runs if clause in run.clauses])
+        if (results := [run.clauses[clause] for run in client_runs.runs if clause in run.clauses])
         and any(_counts(result.verdict, result.reason) for result in results)
     ]
     passed = [

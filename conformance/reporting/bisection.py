@@ -39,10 +39,10 @@ class Bisection(msgspec.Struct, frozen=True):
     @property
     def flips(self) -> tuple[Flip, ...]:
         """Each change that is known of, in the order of versions; the last one is bisected."""
-        told = [number for number in range(self.count) if isinstance(self.known.get(number), str)]
+        known = [each for each in range(self.count) if isinstance(self.known.get(each), str)]
         return tuple(
             Flip(before, after)
-            for before, after in pairwise(told)
+            for before, after in pairwise(known)
             if self.known[before] != self.known[after]
         )
 

@@ -58,8 +58,8 @@ def build_run(  # noqa: PLR0913 - all but two by their names
     meant = baseline.applying(tuple(entries), client.version, client.variant)
     known = tuple(entry for entry in meant if not entry.is_over(today))
     by_name = sorted(records, key=lambda record: record.scenario)
-    told = left_open(by_name) if part else once_each(by_name, catalogue)
-    ordered = tuple(baseline.marked(record, known) for record in told)
+    finished = left_open(by_name) if part else once_each(by_name, catalogue)
+    ordered = tuple(baseline.marked(record, known) for record in finished)
     by_clause: dict[str, dict[str, list[Decision]]] = {}
     for record in ordered:
         for decision in record.decisions:

@@ -84,9 +84,9 @@ def by_scenario(scenarios: Iterable[Scenario]) -> dict[str, dict[str, ClauseSumm
         for clause, verdict in scenario.clauses.items():
             of_it = [finding for finding in scenario.findings if finding.clause == clause]
             worst = min(of_it, key=lambda finding: finding.rank, default=None)
-            told = ClauseSummary(verdict=verdict)
+            summary = ClauseSummary(verdict=verdict)
             if worst and worst.verdict is verdict:
-                told = ClauseSummary(
+                summary = ClauseSummary(
                     verdict=verdict,
                     reason=worst.reason,
                     edition=worst.edition,
@@ -94,7 +94,7 @@ def by_scenario(scenarios: Iterable[Scenario]) -> dict[str, dict[str, ClauseSumm
                     choices=_choices_of(of_it) if verdict is Verdict.SEEN else (),
                     expected=worst.expected,
                 )
-            found.setdefault(clause, {})[scenario.id] = told
+            found.setdefault(clause, {})[scenario.id] = summary
     return found
 
 

@@ -210,11 +210,11 @@ def _line(clause: Clause, result: ClauseResult, known: str) -> str:
     elif result.verdict is Verdict.SEEN:
         more = ": " + ", ".join(result.seen)
     else:
-        told = [f"{seconds:.2f} s" for seconds in result.seconds]
+        facts = [f"{seconds:.2f} s" for seconds in result.seconds]
         consistent = result.editions_consistent
         if consistent is not None and len(consistent) < len(clause.editions) > 1:
-            told.append(f"the behavior of {' and '.join(consistent) or 'no edition'}")
-        more = f": {', '.join(told)}" if told else ""
+            facts.append(f"the behavior of {' and '.join(consistent) or 'no edition'}")
+        more = f": {', '.join(facts)}" if facts else ""
     return (
         f"  {clause.id:13}  {painted(result.verdict, f'{said:14}')}  {escape(clause.title + more)}"
     )

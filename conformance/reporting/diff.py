@@ -198,9 +198,9 @@ def clause_differences(old: Run | None, new: Run | None) -> Iterator[ClauseDiffe
     if not old or not new:
         return
     was, scenarios_were = by_clause(old.clauses), by_scenario(old.scenarios)
-    told, scenarios_are = by_clause(new.clauses), by_scenario(new.scenarios)
-    for clause in dict.fromkeys((*was, *told)):
-        before, after = was.get(clause), told.get(clause)
+    now, scenarios_are = by_clause(new.clauses), by_scenario(new.scenarios)
+    for clause in dict.fromkeys((*was, *now)):
+        before, after = was.get(clause), now.get(clause)
         inside = dict(_differing(scenarios_were.get(clause, {}), scenarios_are.get(clause, {})))
         if before != after or inside:
             yield ClauseDifference(
@@ -236,6 +236,6 @@ def _kind_of_both(
 
 def _is_worse(difference: ClauseDifference) -> bool:
     return difference.kind in {Kind.BROKEN, Kind.GONE} or any(
-        told.kind is Kind.NEW and told.new and told.new.verdict in BAD and not told.new.expected
-        for told in (difference, *difference.scenarios.values())
+        each.kind is Kind.NEW and each.new and each.new.verdict in BAD and not each.new.expected
+        for each in (difference, *difference.scenarios.values())
     )

@@ -98,7 +98,9 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def _difference(self) -> str:
-        editions = {told.edition for told in (self.was, self.now) if told and told.edition}
+        editions = {
+            summary.edition for summary in (self.was, self.now) if summary and summary.edition
+        }
         differ = len(editions) > 1
         was = _side(self.was, with_edition=differ)
         now = _side(self.now, with_edition=differ or _follows_another(self.now))
@@ -121,24 +123,24 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
         return f"; reproduced, {'also' if self.base.count else 'not'} on the base"
 
 
-def _follows_another(told: ClauseSummary | None) -> bool:
+def _follows_another(summary: ClauseSummary | None) -> bool:
     """Return whether a clause fails as another edition has it."""
-    return told is not None and bool(told.editions)
+    return summary is not None and bool(summary.editions)
 
 
-def _side(told: ClauseSummary | None, *, with_edition: bool) -> str:
+def _side(summary: ClauseSummary | None, *, with_edition: bool) -> str:
     """Return what one side showed of a clause: its verdict, or the choices that the text leaves."""
-    if told is None:
+    if summary is None:
         return "not judged"
-    is_choice = bool(told.choices)
-    words = "; also: ".join(told.choices) if is_choice else told.verdict.value
+    is_choice = bool(summary.choices)
+    words = "; also: ".join(summary.choices) if is_choice else summary.verdict.value
     about = []
-    if told.editions:
-        about.append(f"behavior of {' or '.join(told.editions)}")
-    elif told.reason and not is_choice:
-        about.append(told.reason.value)
-    if with_edition and told.edition:
-        about.append(f"judged by {told.edition}")
+    if summary.editions:
+        about.append(f"behavior of {' or '.join(summary.editions)}")
+    elif summary.reason and not is_choice:
+        about.append(summary.reason.value)
+    if with_edition and summary.edition:
+        about.append(f"judged by {summary.edition}")
     return f"{words} ({', '.join(about)})" if about else words
 
 
@@ -361,17 +363,17 @@ def _change(
     if rates:
         names = tuple(dict.fromkeys((rates.scenario, *names)))
     clause = catalogue[difference.clause]
-    told: Difference = difference
+    shown: Difference = difference
     if is_within := difference.old == difference.new and bool(names):
-        told = difference.scenarios[names[0]]
+        shown = difference.scenarios[names[0]]
     there = {scenario.id: scenario.evidence for scenario in head.scenarios}
     return Change(
         clause=difference.clause,
         title=clause.title,
         strength=clause.strength,
         kind=difference.kind,
-        was=told.old,
-        now=_with_choices(told.new, difference.clause, head),
+        was=shown.old,
+        now=_with_choices(shown.new, difference.clause, head),
         scenarios=names,
         is_within=is_within,
         is_stated=difference.kind is Kind.CHANGED and is_stated(difference),
@@ -385,11 +387,11 @@ def _change(
     )
 
 
-def _with_choices(told: ClauseSummary | None, clause: str, head: Run) -> ClauseSummary | None:
+def _with_choices(summary: ClauseSummary | None, clause: str, head: Run) -> ClauseSummary | None:
     """Return the summary with the choices that the client made, if its manifest states others."""
-    if told is None or told.reason is not Reason.STATED:
-        return told
-    return msgspec.structs.replace(told, choices=choices_made(clause, head))
+    if summary is None or summary.reason is not Reason.STATED:
+        return summary
+    return msgspec.structs.replace(summary, choices=choices_made(clause, head))
 
 
 def _closes(difference: ClauseDifference, head: Run, *, strict: bool) -> bool:

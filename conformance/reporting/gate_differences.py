@@ -57,8 +57,8 @@ def _is_blocked(run: Run, clause: str) -> bool:
 def _of_error(difference: ClauseDifference) -> ClauseDifference:
     """Return a difference as broken, if the change fails what had no verdict on the base."""
     scenarios = {
-        name: msgspec.structs.replace(told, kind=Kind.BROKEN) if _fails_for_error(told) else told
-        for name, told in difference.scenarios.items()
+        name: msgspec.structs.replace(each, kind=Kind.BROKEN) if _fails_for_error(each) else each
+        for name, each in difference.scenarios.items()
     }
     is_broken = _fails_for_error(difference) or any(map(_fails_for_error, scenarios.values()))
     kind = Kind.BROKEN if is_broken else difference.kind
@@ -76,11 +76,11 @@ def _of_free_choice(difference: ClauseDifference, head: Run) -> ClauseDifference
     """Return a difference as a change, if all that broke is a choice that the manifest states."""
     if NONE_KNOWN[0] in choices_made(difference.clause, head):
         return difference
-    broken = {name: told for name, told in difference.scenarios.items() if told.kind is Kind.BROKEN}
+    broken = {name: each for name, each in difference.scenarios.items() if each.kind is Kind.BROKEN}
     if difference.kind is not Kind.BROKEN or not broken or not all(map(is_stated, broken.values())):
         return difference
     changed = {
-        name: msgspec.structs.replace(told, kind=Kind.CHANGED) for name, told in broken.items()
+        name: msgspec.structs.replace(each, kind=Kind.CHANGED) for name, each in broken.items()
     }
     return msgspec.structs.replace(
         difference, kind=Kind.CHANGED, scenarios={**difference.scenarios, **changed}
@@ -118,6 +118,6 @@ def varies(difference: ClauseDifference) -> bool:
     Then another run would not tell more.
     """
     return bool(difference.scenarios) and all(
-        told.old and told.new and {*told.old.choices} & {*told.new.choices}
-        for told in difference.scenarios.values()
+        each.old and each.new and {*each.old.choices} & {*each.new.choices}
+        for each in difference.scenarios.values()
     )

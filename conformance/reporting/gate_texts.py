@@ -275,12 +275,12 @@ def _broken_markdown(head: Run, catalogue: Catalogue, repeat: str, alike: Alike)
     for own, group in alike:
         first, *others = own
         yield from ("", f"{first.clause}:", "")
-        told = (
+        rows = (
             *labelled_wordings(catalogue[first.clause], head.clauses[first.clause]),
             *_evidence(first, group, repeat),
             *_show(first, group, repeat),
         )
-        for name, text in told:
+        for name, text in rows:
             yield f"- {name}: {code(text) if name in COMMANDS else escaped(text)}"
         if others:
             names = listed([change.clause for change in others], NAMED)

@@ -20,10 +20,10 @@ NOT_THERE: Final = "-"
 """Stands where no run of a version has a clause."""
 
 
-class Times(msgspec.Struct, frozen=True, kw_only=True):
+class Times(msgspec.Struct, frozen=True, kw_only=True, rename={"summary": "told"}):
     """A result of a clause, and the number of the version's runs that had it."""
 
-    told: ClauseSummary
+    summary: ClauseSummary
     runs: int
 
 
@@ -134,12 +134,12 @@ def _lasting(run: Run) -> dict[str, ClauseSummary]:
     }
 
 
-def _times(told: Iterable[ClauseSummary]) -> tuple[Times, ...]:
-    counted = Counter(told)
+def _times(summaries: Iterable[ClauseSummary]) -> tuple[Times, ...]:
+    counted = Counter(summaries)
     worst = sorted(
         counted, key=lambda summary: (PRECEDENCE.index(summary.verdict), -counted[summary])
     )
-    return tuple(Times(told=summary, runs=counted[summary]) for summary in worst)
+    return tuple(Times(summary=summary, runs=counted[summary]) for summary in worst)
 
 
 def _changes(labels: Sequence[str], cells: Sequence[tuple[Times, ...]]) -> Iterator[VerdictChange]:
@@ -149,15 +149,15 @@ def _changes(labels: Sequence[str], cells: Sequence[tuple[Times, ...]]) -> Itera
         cell = judged(all_told)
         if not cell:
             continue
-        if before and {entry.told for entry in before[1]} != {entry.told for entry in cell}:
-            kind = kind_of(before[1][0].told, cell[0].told)
+        if before and {entry.summary for entry in before[1]} != {entry.summary for entry in cell}:
+            kind = kind_of(before[1][0].summary, cell[0].summary)
             yield VerdictChange(kind=kind, before=before[0], after=label, was=before[1], now=cell)
         before = label, cell
 
 
 def judged(cell: Iterable[Times]) -> tuple[Times, ...]:
     """Return the results that are no errors."""
-    return tuple(entry for entry in cell if entry.told.verdict is not Verdict.ERROR)
+    return tuple(entry for entry in cell if entry.summary.verdict is not Verdict.ERROR)
 
 
 # Bisecting.
@@ -184,16 +184,16 @@ def _state_of(cell: Sequence[Times]) -> str | Untold:
     if not cell:
         return Untold("no run of it has the clause")
     there = judged(cell)
-    states = {_state(entry.told) for entry in there}
+    states = {_state(entry.summary) for entry in there}
     if not states:
         return Untold(in_words(cell))
     return states.pop() if len(states) == 1 else Untold(f"it comes and goes: {in_words(there)}")
 
 
-def _state(told: ClauseSummary) -> str:
-    if told.verdict is Verdict.FAIL:
-        return told.verdict.value
-    return str(told)
+def _state(summary: ClauseSummary) -> str:
+    if summary.verdict is Verdict.FAIL:
+        return summary.verdict.value
+    return str(summary)
 
 
 def bisected(seen: History, clause: str) -> Bisected:
@@ -205,11 +205,13 @@ def bisected(seen: History, clause: str) -> Bisected:
     changes = []
     for flip in found.flips:
         was, now = judged(cells[flip.before]), judged(cells[flip.after])
-        kind = kind_of(was[0].told, now[0].told)
+        kind = kind_of(was[0].summary, now[0].summary)
         ends = {"before": labels[flip.before], "after": labels[flip.after]}
         changes.append(VerdictChange(kind=kind, was=was, now=now, **ends))
     untold = {
-        labels[index]: told.why for index, told in found.known.items() if isinstance(told, Untold)
+        labels[index]: result.why
+        for index, result in found.known.items()
+        if isinstance(result, Untold)
     }
     return Bisected(
         clause=clause,
@@ -235,9 +237,9 @@ def bisected(seen: History, clause: str) -> Bisected:
 def in_words(cell: Sequence[Times]) -> str:
     """Return the results of a clause in all runs of a version, as text."""
     if len(cell) == 1:
-        return str(cell[0].told)
+        return str(cell[0].summary)
     return (
-        ", ".join(f"{entry.told} in {entry.runs} of {_runs(cell)} runs" for entry in cell)
+        ", ".join(f"{entry.summary} in {entry.runs} of {_runs(cell)} runs" for entry in cell)
         or NOT_THERE
     )
 
@@ -246,8 +248,8 @@ def _short(cell: Sequence[Times]) -> str:
     """Return the worst result of a clause in a version, as one word and a count."""
     if not cell:
         return NOT_THERE
-    worst = cell[0].told.verdict
-    count = sum(entry.runs for entry in cell if entry.told.verdict is worst)
+    worst = cell[0].summary.verdict
+    count = sum(entry.runs for entry in cell if entry.summary.verdict is worst)
     return worst.value + (f" {count}/{_runs(cell)}" if count < _runs(cell) else "")
 
 

@@ -104,12 +104,12 @@ def _outcome(scenario: Scenario, run: Run) -> Element | None:
         return None
     first = min(news or scenario.findings, key=lambda finding: finding.rank)
     known = bool(bad) and not news
-    told = dict.fromkeys(
+    messages = dict.fromkeys(
         f"blocked by {finding.blocked_by}: {finding.saw}" if finding.blocked_by else finding.saw
         for finding in (news or scenario.findings)
         if finding.rank == first.rank
     )
-    message = "; ".join(told)
+    message = "; ".join(messages)
     reason = first.reason.value if first.reason else first.verdict.value
     lines = [f"evidence: {scenario.evidence}"] if scenario.evidence else []
     if not known:

@@ -204,8 +204,8 @@ def _are_alike(all_told: Sequence[tuple[str, Mapping[str, Any]]], client: object
         BadReport: something is not.
     """
     said: dict[str, tuple[str, Any]] = {}
-    for name, told in all_told:
-        for thing, value in told.items():
+    for name, values in all_told:
+        for thing, value in values.items():
             before, first = said.setdefault(thing, (name, value))
             if first == value:
                 continue

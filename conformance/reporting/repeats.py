@@ -33,8 +33,8 @@ def shown(run: Run) -> Shown:
     """Return what a run showed, by scenario and clause."""
     found: dict[str, dict[str, ClauseSummary]] = {}
     for clause, scenarios in by_scenario(without_baseline(run).scenarios).items():
-        for scenario, told in scenarios.items():
-            found.setdefault(scenario, {})[clause] = told
+        for scenario, summary in scenarios.items():
+            found.setdefault(scenario, {})[clause] = summary
     return found
 
 
@@ -129,12 +129,12 @@ def rates_of(
     If several scenarios that show it were repeated, one counts in which each side showed the same
     as before: a difference that one scenario shows for certain is no chance.
     """
-    told = [
+    found = [
         rates
         for name in scenarios_of(difference, head)
         if (rates := _rates_in(name, difference, on_base, on_head))
     ]
-    return next((rates for rates in told if rates.are_plain), told[0] if told else None)
+    return next((rates for rates in found if rates.are_plain), found[0] if found else None)
 
 
 def _rates_in(
@@ -146,12 +146,12 @@ def _rates_in(
     shows = _shows(difference, scenario)
 
     def rate(runs: Sequence[Shown]) -> Rate:
-        told = [
+        found = [
             run[scenario][difference.clause]
             for run in runs
             if difference.clause in run.get(scenario, {})
         ]
-        return Rate(sum(map(shows, told)), len(told))
+        return Rate(sum(map(shows, found)), len(found))
 
     head, base = rate(on_head), rate(on_base)
     return Rates(scenario, head, base) if head.runs or base.runs else None
@@ -162,15 +162,15 @@ def _shows(difference: ClauseDifference, scenario: str) -> Callable[[ClauseSumma
     if difference.kind is Kind.BROKEN:
         return _is_bad
     if difference.kind is Kind.FIXED:
-        return lambda told: not _is_bad(told)
+        return lambda summary: not _is_bad(summary)
     now = difference.scenarios[scenario].new
-    return lambda told: told == now
+    return lambda summary: summary == now
 
 
-def _is_bad(told: ClauseSummary) -> bool:
+def _is_bad(summary: ClauseSummary) -> bool:
     """Return whether a scenario, when it ran again, showed a failure.
 
     If one cause ends several scenarios, such as a crash of the client, one clause fails and the
     others are blocked. In another run another clause may be the one that fails.
     """
-    return told.verdict in BAD or told.reason is Reason.BLOCKED
+    return summary.verdict in BAD or summary.reason is Reason.BLOCKED

@@ -50,19 +50,22 @@ class Exit(IntEnum):
     ADAPTER_TROUBLE = 6
 
 
-class ClientId(msgspec.Struct, frozen=True):
+class ClientId(msgspec.Struct, frozen=True, rename={"settings": "told"}):
     """Which client a run judged."""
 
     name: str
     version: str
     variant: str | None
-    told: str = ""
-    """What the user said where the manifest asks: of a stock client, its command."""
+    settings: str = ""
+    """What the user set where the manifest asks for it: of a stock client, its command.
+
+    In a report the field is `told`.
+    """
 
     def __str__(self) -> str:
         variant = f" +{self.variant}" if self.variant else ""
-        told = f" ({self.told})" if self.told else ""
-        return " ".join(f"{self.name} {self.version}{variant}{told}".split())
+        settings = f" ({self.settings})" if self.settings else ""
+        return " ".join(f"{self.name} {self.version}{variant}{settings}".split())
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
@@ -426,11 +429,11 @@ def _contradiction(run: Run) -> str | None:
             return f"{name} was decided by scenarios that it does not have"
         if result.verdict in {Verdict.PASS, Verdict.SKIP}:
             continue
-        told = (
+        decisions = (
             finding for scenario in result.scenarios for finding in scenarios[scenario].findings
         )
         if not any(
-            (decision.clause, decision.verdict) == (name, result.verdict) for decision in told
+            (decision.clause, decision.verdict) == (name, result.verdict) for decision in decisions
         ):
             return f"{name} is {result.verdict}, and nothing says by what"
     return None

@@ -82,7 +82,7 @@ def _told(where: str) -> Iterator[None]:
 
 
 def in_utf_8() -> None:
-    """Have files and pipes told in UTF-8, and a terminal in its own letters as far as they go."""
+    """Write files and pipes in UTF-8, and a terminal in its own encoding as far as it goes."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure: Callable[..., None] | None = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -139,13 +139,13 @@ def annotation_lines(reports: Iterable[Report], catalogue: Catalogue) -> Iterato
     Raises:
         BadReport: a run knows a clause that the catalogue has not.
     """
-    told = [annotation for report in reports for annotation in _told(report, catalogue)]
-    errors = [line for is_error, line in told if is_error]
+    annotations = [annotation for report in reports for annotation in _told(report, catalogue)]
+    errors = [line for is_error, line in annotations if is_error]
     if len(errors) > ANNOTATIONS:
         left = len(errors) - ANNOTATIONS + 1
         errors[ANNOTATIONS - 1 :] = [annotation("error", "xdspec", f"{left} more: see the summary")]
     yield from errors
-    yield from [line for is_error, line in told if not is_error][:ANNOTATIONS]
+    yield from [line for is_error, line in annotations if not is_error][:ANNOTATIONS]
 
 
 def _told(report: Report, catalogue: Catalogue) -> Iterator[tuple[bool, str]]:

@@ -48,7 +48,7 @@ def places(
     process = world.process
     # The user knows the values of `--env`; a transcript of the terminal should not contain them.
     beside = dict.fromkeys((name for name in world.environment if name != VARIABLE), "…")
-    told = [
+    rows = [
         ("target", TARGET),
         ("bootstrap", world.environment[VARIABLE]),
         ("in a file", f"{FILE_VARIABLE}={bootstrap}"),
@@ -63,7 +63,7 @@ def places(
         ("client pid", f"{process.pid}"),
         ("suite pid", f"{os.getpid()}"),
     ]
-    return [f"  {head:<11} {text}" for head, text in told if text]
+    return [f"  {head:<11} {text}" for head, text in rows if text]
 
 
 def endpoints(world: World) -> list[str]:
@@ -214,13 +214,13 @@ class EventFeed:
         if row.status is not None:
             at = self._world.clock.began if row.ended_at is None else row.ended_at
             name = row.path.rpartition("/")[2]
-            told = " ".join(
+            headers = " ".join(
                 f"{key}={value!r}" if isinstance(value, bytes) else f"{key}={value}"
                 for key, value in row.metadata
                 if key not in _TRANSPORT and key != CALL_ID_KEY
             )
             where = self._number(row.endpoint)
-            self._calls.tell(at, f"call   {where}  {name} {told} {row.status}".rstrip(), where)
+            self._calls.tell(at, f"call   {where}  {name} {headers} {row.status}".rstrip(), where)
         elif row.path.endswith("FullDuplexCall"):
             where = self._number(row.endpoint)
             self._calls.tell(row.at, f"open   {where}  FullDuplexCall", where)
@@ -288,12 +288,12 @@ class _Burst:
 
 def _load(event: LoadRequest) -> str:
     """Return the nonzero load of a report."""
-    told = []
+    parts = []
     for load in event.clusters:
         issued = sum(place.issued for place in load.localities)
         if issued or load.dropped:
-            told.append(f"{load.cluster} {issued} issued, {load.dropped} dropped")
-    return "; ".join(told)
+            parts.append(f"{load.cluster} {issued} issued, {load.dropped} dropped")
+    return "; ".join(parts)
 
 
 _CHUNK: Final = 1 << 16

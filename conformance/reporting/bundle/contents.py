@@ -32,7 +32,7 @@ def lines(timeline: Timeline) -> Iterator[str]:
         first, *more = what.splitlines() or [""]
         yield f"{span:{COLUMN - 2}}  {where:36}  {first}".rstrip()
         yield from (f"{'':{COLUMN}}{line}" for line in more)
-    yield from (f"not told: {note}" for note in timeline.left_out)
+    yield from (f"left out: {note}" for note in timeline.left_out)
 
 
 REPLAY: Final = '''\
@@ -60,10 +60,10 @@ main()
 def files(case: Case, catalogue: Catalogue) -> dict[str, bytes]:
     """Return the content of the bundle's files, by name."""
     record = case.folder.record
-    told = phases(case.folder, checked(record.decisions, record.checks))
+    happened = phases(case.folder, checked(record.decisions, record.checks))
     served = dict(_resources(case.folder))
     made = {
-        "README.md": readme(case, catalogue, told, [*served]),
+        "README.md": readme(case, catalogue, happened, [*served]),
         "timeline.txt": "\n".join(lines(timeline(case.folder))) + "\n",
         "replay.py": REPLAY,
         FILE: _json(msgspec.to_builtins(_bundle(case))),

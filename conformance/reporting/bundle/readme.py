@@ -69,20 +69,22 @@ REASONS = {
 }
 
 
-def readme(case: Case, catalogue: Catalogue, told: Sequence[Phase], served: Sequence[str]) -> str:
+def readme(
+    case: Case, catalogue: Catalogue, happened: Sequence[Phase], served: Sequence[str]
+) -> str:
     """Return the page.
 
     Args:
         case: what it is about.
         catalogue: the clauses.
-        told: what happened, phase by phase.
+        happened: what happened, phase by phase.
         served: the files with the resources.
     """
     lines = [
         *_head(case, catalogue),
         *(line for failure in case.failures for line in _failure(failure, case, catalogue)),
         *_served(case, served),
-        *_happened(told),
+        *_happened(happened),
         *_versions(case),
         *_again(case),
     ]
@@ -152,14 +154,14 @@ def _served(case: Case, served: Sequence[str]) -> Iterator[str]:
         yield from ("", *(f"- {code(text)}" for text in served))
 
 
-def _happened(told: Sequence[Phase]) -> Iterator[str]:
+def _happened(happened: Sequence[Phase]) -> Iterator[str]:
     yield from ("", "## What happened", "")
     yield (
         "Times are in seconds since the scenario began. Each endpoint has a *gate*: a proxy that "
         "forwards, closes or holds connections to the backend, and records every attempt. Each "
         "call is listed in the phase in which it ended."
     )
-    yield from ("", *fenced("\n".join(words for words, _ in in_words(told))))
+    yield from ("", *fenced("\n".join(words for words, _ in in_words(happened))))
     yield from ("", "`timeline.txt` lists every call.")
 
 
@@ -199,6 +201,6 @@ def _again(case: Case) -> Iterator[str]:
     )
     if case.folder.record.fast:
         yield "The client's timers were shortened where it has a knob for that (`--fast`)."
-    if case.client.told:
-        yield f"The client's settings were {code(case.client.told)}; pass them with `--env`."
+    if case.client.settings:
+        yield f"The client's settings were {code(case.client.settings)}; pass them with `--env`."
     yield "Values of `--env` are not recorded: pass them again if they matter."

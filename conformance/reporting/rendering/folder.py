@@ -78,7 +78,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """A call, as the client told it and with where it went."""
+    """A call as the client reported it, and where it went."""
 
     id: str
     channel: str
@@ -92,12 +92,12 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def headers(self) -> str:
         """What it carried, which decides where it goes; in brackets, behind its id."""
-        told = "; ".join(f"{key}: {value}" for key, value in self.metadata)
-        return told and f" ({told if len(told) <= LETTERS else told[:LETTERS] + '…'})"
+        headers = "; ".join(f"{key}: {value}" for key, value in self.metadata)
+        return headers and f" ({headers if len(headers) <= LETTERS else headers[:LETTERS] + '…'})"
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
-    """A state that a channel told."""
+    """A state that a channel reported."""
 
     at: Moment
     channel: str

@@ -141,7 +141,7 @@ def phases(
     verdicts = _verdicts(judged)
     began = beginning(folder)
     sent = Sent()
-    told = [
+    everything = [
         Phase(
             at=max(0.0, span.at - began),
             actions=_cut(_actions(span.done, places, sent)),
@@ -150,7 +150,7 @@ def phases(
         )
         for span in _spans(folder)
     ]
-    kept = _kept([phase for phase in told if phase.actions or phase.outcome], most)
+    kept = _kept([phase for phase in everything if phase.actions or phase.outcome], most)
     named = {each.clause for phase in kept for each in phase.judged if each.is_bad}
     beside = dict.fromkeys(
         Verdicts(decision.clause, decision.verdict)
@@ -206,11 +206,11 @@ def _counts(item: _Came) -> bool:
 
 def _cut(lines: Iterable[str]) -> tuple[str, ...]:
     """Sentences, the middle left out if there are many."""
-    told = [*lines]
-    if len(told) <= MOST_LINES:
-        return tuple(told)
+    sentences = [*lines]
+    if len(sentences) <= MOST_LINES:
+        return tuple(sentences)
     half = MOST_LINES // 2
-    return (*told[:half], f"… {len(told) - 2 * half} more …", *told[-half:])
+    return (*sentences[:half], f"… {len(sentences) - 2 * half} more …", *sentences[-half:])
 
 
 # What is judged.
@@ -275,7 +275,7 @@ class _Places:
         """Return the clusters of an address; empty if no EDS resource has it."""
         return self._clusters.get(address, "")
 
-    def told(self, addresses: Iterable[str]) -> str:
+    def describe(self, addresses: Iterable[str]) -> str:
         """Several addresses, cluster by cluster."""
         by_cluster: dict[str, list[str]] = {}
         for address in dict.fromkeys(addresses):
@@ -304,7 +304,7 @@ GATES: Final = {
 
 def _actions(done: Iterable[_Done], places: _Places, sent: Sent) -> Iterator[str]:
     """Yield the suite's actions, in the order of their start."""
-    told: dict[str, dict[str, None]] = {}
+    actions: dict[str, dict[str, None]] = {}
     at: dict[str, dict[str, None]] = {}  # of these the values are endpoints
     modes: dict[str, str] = {}
     for item in done:
@@ -314,16 +314,16 @@ def _actions(done: Iterable[_Done], places: _Places, sent: Sent) -> Iterator[str
             if item.mode:  # of several the last: nothing has come of those before
                 at.get(modes.get(item.endpoint, ""), {}).pop(item.endpoint, None)
                 modes[item.endpoint] = words
-            at.setdefault(words, told.setdefault(words, {}))[item.endpoint] = None
+            at.setdefault(words, actions.setdefault(words, {}))[item.endpoint] = None
         else:
             words, names = _pushed(item, sent) if item.event == "Response" else (_asked(item), ())
             if words:
-                told.setdefault(words, {}).update(dict.fromkeys(names))
-    for words, names in told.items():
+                actions.setdefault(words, {}).update(dict.fromkeys(names))
+    for words, names in actions.items():
         if words not in at:
             yield f"{words}: {few(names)}" if names else words
         elif names:
-            yield f"{places.told(names)}: {words}"
+            yield f"{places.describe(names)}: {words}"
 
 
 def _asked(event: Event) -> str:
@@ -379,10 +379,10 @@ def _attempts(attempts: Iterable[EndpointAttempt], places: _Places) -> Iterator[
         total = counts.total()
         often = f", {total} attempts in all" if total > len(counts) else ""
         if mode == "SERVE":
-            yield f"connected to {places.told(counts)}{often}"
+            yield f"connected to {places.describe(counts)}{often}"
         else:
             in_vain = "" if mode == "HOLD" else ", without success"  # a held one is let go later
-            yield f"tried {places.told(counts)}{often}{in_vain} ({GATES.get(mode, mode)})"
+            yield f"tried {places.describe(counts)}{often}{in_vain} ({GATES.get(mode, mode)})"
 
 
 UNNAMED: Final = "an endpoint that no EDS resource names"
@@ -397,12 +397,12 @@ def _calls(calls: Iterable[Call], places: _Places) -> Iterator[str]:
     for (status, where), several in by_end.items():
         counts = Counter(call.endpoint for call in several if call.endpoint)
         each = few(f"{count} at {endpoint}" for endpoint, count in counts.most_common())
-        told = f"{_calls_of(len(several))} {status}"
+        outcome = f"{_calls_of(len(several))} {status}"
         if where:
-            yield f"{told} at {where} ({each})"
+            yield f"{outcome} at {where} ({each})"
         else:
             details = Counter(call.details for call in several if call.details).most_common(1)
-            yield told + (f": {details[0][0][:LETTERS]}" if details else "")
+            yield outcome + (f": {details[0][0][:LETTERS]}" if details else "")
 
 
 def _reports(events: Iterable[Event]) -> Iterator[str]:
@@ -410,24 +410,26 @@ def _reports(events: Iterable[Event]) -> Iterator[str]:
     reports = [event for event in events if event.event == "LoadRequest"]
     counts = Counter(name for report in reports for name in {*map(_cluster_of, report.clusters)})
     if reports:
-        told = few(f"{count} of {name}" for name, count in counts.most_common()) or "of no cluster"
-        yield f"load reports: {len(reports)} ({told})"
+        clusters = (
+            few(f"{count} of {name}" for name, count in counts.most_common()) or "of no cluster"
+        )
+        yield f"load reports: {len(reports)} ({clusters})"
 
 
 def _cluster_of(cluster: ReportedCluster | str) -> str:
     return cluster if isinstance(cluster, str) else cluster.cluster
 
 
-def _kept(told: list[Phase], most: int) -> tuple[Phase, ...]:
+def _kept(all_phases: list[Phase], most: int) -> tuple[Phase, ...]:
     """Return the first phase, the last, and the phases with a failure between them."""
-    if len(told) <= most:
-        return tuple(told)
-    ends = {*range(most // 4), *range(len(told) - most // 4, len(told))}
-    bad = [number for number, phase in enumerate(told) if phase.is_bad and number not in ends]
+    if len(all_phases) <= most:
+        return tuple(all_phases)
+    ends = {*range(most // 4), *range(len(all_phases) - most // 4, len(all_phases))}
+    bad = [number for number, phase in enumerate(all_phases) if phase.is_bad and number not in ends]
     before = [number - 1 for number in bad if number - 1 not in ends]
     kept = sorted(ends | {*[*bad, *before][: most - len(ends)]})
     made, last = [], -1
     for number in kept:
-        made.append(msgspec.structs.replace(told[number], left_out=number - last - 1))
+        made.append(msgspec.structs.replace(all_phases[number], left_out=number - last - 1))
         last = number
     return tuple(made)

@@ -114,7 +114,7 @@ class RingPicture(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(call for call in self.calls if not call.is_right)
 
     @property
-    def told(self) -> tuple[Fallen, ...]:
+    def listed(self) -> tuple[Fallen, ...]:
         """The first calls, and of the others some that went elsewhere."""
         others = (call for call in self.calls[TOLD:] if not call.is_right)
         return (*self.calls[:TOLD], *itertools.islice(others, TOLD))

@@ -98,8 +98,8 @@ def _decision(entry: Shown, width: int, rings: list[RingPicture]) -> Iterator[Li
     stated = (("rule", where), ("requires", entry.text), ("basis", entry.clause.paraphrase))
     computed = ("computed", said.oracle and f"from {said.oracle}")
     first, *rest = evidence_of(said) or (("observed", said.saw),)
-    told = (first, computed, *rest)
-    for name, text in (*stated, *told):
+    shown = (first, computed, *rest)
+    for name, text in (*stated, *shown):
         if text:
             yield f"  {name:8}  {text}".replace("\n", f"\n{'':12}"), ""
     if entry.drawn.ring and entry.drawn.ring in rings:

@@ -83,13 +83,13 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
             ((mark.at, lane, mark) for lane in self.lanes for mark in lane.marks),
             key=lambda row: row[0],
         )
-        told = [
+        shown = [
             (at, mark.until, f"{lane.group}, {lane.name}", mark.what) for at, lane, mark in rows
         ]
-        if len(told) <= most:
-            return tuple(told)
-        gap = len(told) - most
-        first, last = told[: most // 2], told[-(most - most // 2) :]
+        if len(shown) <= most:
+            return tuple(shown)
+        gap = len(shown) - most
+        first, last = shown[: most // 2], shown[-(most - most // 2) :]
         return (*first, (first[-1][0], None, "", f"… {gap} more …"), *last)
 
 
@@ -354,10 +354,10 @@ def _calls(calls: Iterable[Call], began: float) -> Iterator[Lane]:
 
 
 def _states(folder: Folder, began: float) -> Iterator[Lane]:
-    told: dict[str, list[tuple[float, str]]] = {}
+    by_channel: dict[str, list[tuple[float, str]]] = {}
     for state in folder.states:
-        told.setdefault(state.channel, []).append((state.at - began, state.state))
-    for channel, states in told.items():
+        by_channel.setdefault(state.channel, []).append((state.at - began, state.state))
+    for channel, states in by_channel.items():
         ends = [*(at for at, _ in states[1:]), NEVER]
         marks = (
             Mark(

@@ -18,12 +18,12 @@ COLOURS = {Tone.GOOD: "good", Tone.BAD: "terrible", Tone.SUITE: "rail_idle"}
 
 def trace(scene: Scene) -> bytes:
     """Return the trace as JSON: a process for each group of lanes, a thread for each lane."""
-    told = {
+    document = {
         "displayTimeUnit": "ms",
         "otherData": {"scenario": scene.scenario, "client": scene.name, "seed": scene.seed},
         "traceEvents": [*_events(scene)],
     }
-    return msgspec.json.format(msgspec.json.encode(told), indent=1) + b"\n"
+    return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
 
 
 def _events(scene: Scene) -> Iterator[dict[str, Any]]:

@@ -173,10 +173,10 @@ def _groups(reports: Iterable[tuple[str, Report]]) -> tuple[Group, ...]:
         columns: list[Column] = []
         for file, report, run in sorted(runs, key=lambda run: by_version(run[2].client.version)):
             same = sum(other_column.run.client == run.client for other_column in columns)
-            told = f" ({run.client.told})" if run.client.told else ""
+            settings = f" ({run.client.settings})" if run.client.settings else ""
             column = Column(
                 slug=_slug(str(run.client), slugs),
-                label=run.client.version + told + (f", run {same + 1}" if same else ""),
+                label=run.client.version + settings + (f", run {same + 1}" if same else ""),
                 run=run,
                 provenance=report.provenance,
                 report=file,
@@ -273,7 +273,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     since: str
     """Since which version it does what it does, as a sentence; empty of one version."""
-    told: tuple[RunResult, ...]
+    results: tuple[RunResult, ...]
 
 
 class ClausePage(msgspec.Struct, frozen=True, kw_only=True):
@@ -295,7 +295,7 @@ def clause_pages(site: Site) -> Iterator[ClausePage]:
         clause = row.clause
         clients = []
         for group in site.groups:
-            told = tuple(
+            results = tuple(
                 RunResult(
                     column=column,
                     result=result,
@@ -305,9 +305,9 @@ def clause_pages(site: Site) -> Iterator[ClausePage]:
                 for column in group.columns
                 if (result := by_column[column.slug]) is not None
             )
-            if told:
-                since = _since([(cell.column, cell.result) for cell in told])
-                clients.append(Client(name=group.client, since=since, told=told))
+            if results:
+                since = _since([(cell.column, cell.result) for cell in results])
+                clients.append(Client(name=group.client, since=since, results=results))
         blocks = (
             (column.name, kept[column.slug][clause.id])
             for column in site.columns
@@ -334,17 +334,17 @@ def _told_until(
     )
 
 
-def _since(told: Sequence[tuple[Column, ClauseResult]]) -> str:
+def _since(results: Sequence[tuple[Column, ClauseResult]]) -> str:
     """From which of the versions on the last verdict holds, as far as they tell."""
-    if len(told) < 2:  # noqa: PLR2004 - one version says nothing of the others
+    if len(results) < 2:  # noqa: PLR2004 - one version says nothing of the others
         return ""
-    said = [verdict_words(result) for _, result in told]
+    said = [verdict_words(result) for _, result in results]
     first = len(said) - 1
     while first and said[first - 1] == said[-1]:
         first -= 1
     if not first:
         return f"{said[-1]} in all of these versions"
-    since, before = told[first][0].label, told[first - 1][0].label
+    since, before = results[first][0].label, results[first - 1][0].label
     return f"{said[-1]} since {since}, {said[first - 1]} in {before}"
 
 

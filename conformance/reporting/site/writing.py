@@ -111,8 +111,8 @@ def _drawn(column: Column, scenario: Scenario, catalogue: Catalogue) -> Pictures
     except BadEvidence as error:
         return None, str(error)
     client = column.run.client
-    told = (found.scenario, found.client.name, found.client.version, found.client.variant)
-    if told != (scenario.id, client.name, client.version, client.variant):
+    own = (found.scenario, found.client.name, found.client.version, found.client.variant)
+    if own != (scenario.id, client.name, client.version, client.variant):
         return None, f"{folder} has evidence of something else: {found.name}, {found.scenario}"
     if found.seed != column.provenance.seed:
         return None, f"{folder} has evidence of another run, with seed {found.seed}"

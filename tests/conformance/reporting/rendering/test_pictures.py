@@ -112,7 +112,7 @@ def test_a_call_that_went_elsewhere_is_told_however_late_it_came() -> None:
     good = [row.endpoint for row in right(150)]
     found = ring_picture(RING, calls(*good[:-1], B if good[-1] == A else A))
     assert isinstance(found, RingPicture)
-    assert [row.call for row in found.told] == [*(f"call-{n}" for n in range(40)), "call-149"]
+    assert [row.call for row in found.listed] == [*(f"call-{n}" for n in range(40)), "call-149"]
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_since_which_version_is_told() -> None:
         ("go 1.8.0", ("A42-RING-07",)),
         ("go 1.10.0", ("A42-RING-07",)),
     )
-    told = [cell.failure for client in pages["A42-RING-05"].clients for cell in client.told]
+    told = [cell.failure for client in pages["A42-RING-05"].clients for cell in client.results]
     assert told[:3] == ["go-1.8.0-A42-RING-05.html", "", "go-1.10.0-A42-RING-05.html"]
 
 
