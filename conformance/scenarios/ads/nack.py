@@ -1,6 +1,6 @@
 """A46: the valid resources of a response that the client NACKs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -27,6 +27,7 @@ from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.routes import CLUSTER_HEADER
 from conformance.xds_config.variants import ResourceVariant
 from fake_control_plane import Kind, RawResource
+from test_servers import BackendEndpoint
 
 NO_EDS_CONFIG = ResourceVariant("", less="eds_cluster_config")
 
@@ -193,13 +194,7 @@ async def test_endpoints(
 
     The valid resource comes before or after the invalid one. The next response repairs that.
     """
-    members = await world.endpoints(4)
-    before, after = (
-        aggregate_config(
-            names, [leaf(name, (endpoint,)) for name, endpoint in zip(names, several, strict=True)]
-        )
-        for several in (members[:2], members[2:])
-    )
+    before, after = [clusters_named(names, await world.endpoints(2)) for _ in range(2)]
     await world.serve(before)
     await world.require_served([{CLUSTER_HEADER: name} for name in names])
     good = {name: after.get_cluster(name).endpoints() for name in names}
@@ -208,12 +203,21 @@ async def test_endpoints(
     await world.check("A46-NACK-02", answer, AckedOrNacked(acked=False))
     for expectation in (AckedOrNacked(acked=False), NackHasDetail()):
         await world.check("A46-NACK-08", answer, expectation)
-    expected = leads(after, "good")
-    calls = await world.eventually(expected, partial(calls_to, world, "good"))
-    await world.check("A46-NACK-02", calls, expected)
+    await check_in_use(world, "A46-NACK-02", after, "good")
     await world.check("A46-NACK-08", world.control.last_word(answer), AckedOrNacked(acked=False))
     mended = await world.control.offer(Kind.ENDPOINTS, *good.values())
     await world.check("A46-NACK-06", mended, AckedOrNacked(acked=True))
-    expected = leads(after, "bad")
-    calls = await world.eventually(expected, partial(calls_to, world, "bad"))
-    await world.check("A46-NACK-06", calls, expected)
+    await check_in_use(world, "A46-NACK-06", after, "bad")
+
+
+def clusters_named(names: Sequence[str], members: Sequence[BackendEndpoint]) -> XdsConfig:
+    """Return a config of clusters with one of the endpoints each, and a route to each."""
+    pairs = zip(names, members, strict=True)
+    return aggregate_config(names, [leaf(name, (member,)) for name, member in pairs])
+
+
+async def check_in_use(world: World, clause: str, served: XdsConfig, root: str) -> None:
+    """Check that requests to a cluster soon reach its endpoints in this config."""
+    expected = leads(served, root)
+    calls = await world.eventually(expected, partial(calls_to, world, root))
+    await world.check(clause, calls, expected)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
 import grpc
@@ -17,6 +17,7 @@ from conformance.judging.expectations import (
     AttemptSpacing,
     Duration,
     EachServesSome,
+    Expectation,
     Fails,
     LaterRequestsHaveNode,
     NoWildcard,
@@ -26,12 +27,13 @@ from conformance.judging.expectations import (
     StreamsBeginWithNode,
     SubscribesTo,
 )
-from conformance.judging.observations import Attempt, Attempts
+from conformance.judging.observations import Attempt, Attempts, Elapsed
 from conformance.scenarios.helpers.localities import fail
 from conformance.scenarios.helpers.routing import (
     ANOTHER,
     MATCHED,
     OTHER,
+    Clusters,
     calls_of,
     routed_to,
     to_one,
@@ -66,40 +68,50 @@ ENDS: dict[str, End] = {
 }
 
 
+REQUESTS: Mapping[str, Expectation | Mapping[str, Expectation]] = {
+    "A27-ADS-04": StreamsBeginWithNode(NODE, least=2),
+    "A27-ADS-05": {
+        "first request alone": LaterRequestsHaveNode(has=False),
+        "each request": LaterRequestsHaveNode(has=True),
+    },
+    "A27-ADS-06": SendsOwnNonces(),
+    "A27-ADS-07": SendsAcceptedVersion(),
+}
+"""What each clause expects of the requests on a stream after another."""
+
+
 @pytest.mark.parametrize("end", [pytest.param(end, id=name) for name, end in ENDS.items()])
-@scenario(
-    *("A27-ADS-04", "A27-ADS-05", "A27-ADS-06", "A27-ADS-07", "A57-STREAM-03"),
-    seconds=1.5,
-    waits=True,
-)
+@scenario("A57-STREAM-03", *REQUESTS, seconds=1.5, waits=True)
 async def test_next_stream(world: World, end: End) -> None:
     """The next stream begins with the node, all subscriptions and the accepted versions.
 
     An update of all four types is ACKed before, and another one comes on the new stream.
     """
     clusters = await two_clusters(world)
-    some = partial(calls_of, world, [(UNARY, {})])
+    resubscribed = await end_stream(world, clusters, end)
+    seen = await world.control.stream_requests_until(resubscribed, within=timing.ATTEMPT)
+    await world.check("A57-STREAM-03", seen, resubscribed)
+    await world.serve(to_one(clusters, MATCHED))
+    expected, some = routed_to(clusters, MATCHED), partial(calls_of, world, [(UNARY, {})])
+    await world.check("A57-STREAM-03", await world.eventually(expected, some), expected)
+    for clause, wanted in REQUESTS.items():
+        await world.check(clause, world.control.stream_requests(), wanted)
+
+
+async def end_stream(world: World, clusters: Clusters, end: End) -> ResubscribesTo:
+    """End the ADS stream after the client ACKed an update of all four types.
+
+    Returns:
+        The subscriptions that the next stream must have.
+    """
     await world.serve(to_one(clusters, MATCHED))
     await world.require_served(world.sessions(1))
     in_use = to_one(clusters, OTHER, rds=ANOTHER)
     await world.serve(in_use)
+    some = partial(calls_of, world, [(UNARY, {})])
     await world.rounds.require(routed_to(clusters, OTHER), some, why="the update was ACKed")
     await end(world)
-    resubscribed = ResubscribesTo(names_in(in_use))
-    seen = await world.control.stream_requests_until(resubscribed, within=timing.ATTEMPT)
-    await world.check("A57-STREAM-03", seen, resubscribed)
-    await world.serve(to_one(clusters, MATCHED))
-    expected = routed_to(clusters, MATCHED)
-    await world.check("A57-STREAM-03", await world.eventually(expected, some), expected)
-    seen = world.control.stream_requests()
-    await world.check("A27-ADS-04", seen, StreamsBeginWithNode(NODE, least=2))
-    choices = {
-        "first request alone": LaterRequestsHaveNode(has=False),
-        "each request": LaterRequestsHaveNode(has=True),
-    }
-    await world.check("A27-ADS-05", seen, choices)
-    await world.check("A27-ADS-06", seen, SendsOwnNonces())
-    await world.check("A27-ADS-07", seen, SendsAcceptedVersion())
+    return ResubscribesTo(names_in(in_use))
 
 
 AGE = 0.4
@@ -167,33 +179,44 @@ FAILED = 3
 async def test_backoff(world: World) -> None:
     """The client backs off ever longer from streams without a response, until one gets a response.
 
-    Then that stream ends, too, and the next one follows within a first backoff. A client may count
-    the first backoff from when it began to connect, so that counts as the time of the first stream.
+    Then that stream ends, too, and the next one follows within a first backoff.
     """
     served = single_locality(await world.addresses(1), policy=RoundRobin())
     await world.serve(served)
-    world.plane.script.refuse_streams()
-    started_at = world.now
-    await world.call(world.sessions(1), deadline=timing.HELD)
-    await streams(world, FAILED)
-    world.plane.script.accept_streams()
-    tried = await streams(world, FAILED + 1)
-    first_attempt = Attempt("streams", started_at)
-    tried = replace(tried, attempts=(first_attempt, *tried.attempts[1:]))
-    backoff = world.client.backoff
+    tried, backoff = await refused_streams(world), world.client.backoff
     spacing = AttemptSpacing(
         backoff=backoff, gaps=FAILED, needed=FAILED, allowance=timing.SEEN_LATE
     )
     await world.check("A57-STREAM-04", tried, spacing)
     some = partial(world.call, world.sessions(1))
     await world.rounds.require(AllServedBy(served.addresses()), some, why="responses came")
+    took = await time_to_next_stream(world)
+    first = backoff.initial * (1 + backoff.jitter) + timing.BELIEVED
+    await world.check("A57-STREAM-05", took, Duration(most=first, allowance=timing.BELIEVED))
+
+
+async def refused_streams(world: World) -> Attempts:
+    """Refuse the first streams; return them and the first accepted one.
+
+    A client may count the first backoff from when it began to connect, so that counts as the time
+    of the first stream.
+    """
+    world.plane.script.refuse_streams()
+    started_at = world.now
+    await world.call(world.sessions(1), deadline=timing.HELD)
+    await streams(world, FAILED)
+    world.plane.script.accept_streams()
+    tried = await streams(world, FAILED + 1)
+    return replace(tried, attempts=(Attempt("streams", started_at), *tried.attempts[1:]))
+
+
+async def time_to_next_stream(world: World) -> Elapsed:
+    """End the stream; return the time until the next one, or until now if there is none."""
     ended_at = world.now
     world.plane.script.end_streams()
     begun = (await streams(world, FAILED + 2)).attempts
     again = begun[-1].at if len(begun) == FAILED + 2 else world.now
-    took = world.clock.elapsed("the end of a stream with responses", ended_at, "the next", again)
-    first = backoff.initial * (1 + backoff.jitter) + timing.BELIEVED
-    await world.check("A57-STREAM-05", took, Duration(most=first, allowance=timing.BELIEVED))
+    return world.clock.elapsed("the end of a stream with responses", ended_at, "the next", again)
 
 
 @scenario("A57-STREAM-06", seconds=1.5, waits=True)

@@ -11,6 +11,7 @@ from conformance.scenarios.helpers.aggregates import (
     ROOTS,
     TREES,
     UNAFFECTED_ROOT,
+    Deployment,
     by_health,
     check_each,
     deploy,
@@ -38,51 +39,66 @@ from test_servers import Serve
 AT_ONCE = Duration(most=timing.FAR_FROM_FAILOVER, allowance=timing.BELIEVED)
 
 
+TROUBLES = {
+    "no-locality": ("A37-TROUBLE-21", without_localities),
+    "no-endpoint": ("A37-TROUBLE-22", with_empty_localities),
+    "bad-health": ("A37-TROUBLE-23", with_bad_health),
+}
+
+
+async def deploy_trees(world: World) -> Deployment:
+    """Deploy a tree for each position of x, which has four priorities with an endpoint each."""
+    priorities = dict.fromkeys(each_position("x"), [Serve()] * 4)
+    return await deploy(world, *TREES, direct=(UNAFFECTED_ROOT,), modes=priorities)
+
+
 @pytest.mark.parametrize(
-    ("clause", "trouble"),
-    [
-        case("no-locality", "A37-TROUBLE-21", without_localities),
-        case("no-endpoint", "A37-TROUBLE-22", with_empty_localities),
-        case("bad-health", "A37-TROUBLE-23", with_bad_health),
-    ],
+    ("clause", "trouble"), [case(name, *values) for name, values in TROUBLES.items()]
 )
-@scenario("A37-TROUBLE-24", "A37-TROUBLE-27", "A37-TROUBLE-32", "A37-TROUBLE-35")
+@scenario("A37-TROUBLE-24")
 async def test_without_endpoints(world: World, clause: str, trouble: ClusterChange) -> None:
     """The client leaves a leaf without usable endpoints at once, and uses the next leaf.
 
-    First x has no usable endpoint, then b as well, then every leaf. Then x alone has none, and the
-    leaves before x fail. At the end all leaves have endpoints again. The leaf x has four priorities
-    with an endpoint each.
+    At the end the leaves before it fail.
     """
-    planted = await deploy(
-        world,
-        *TREES,
-        direct=(UNAFFECTED_ROOT,),
-        modes=dict.fromkeys(each_position("x"), [Serve()] * 4),
-    )
-    well = planted.served
-    begun = with_clusters_changed(well, trouble, *each_position("x"))
-    await world.serve(begun)
+    planted = await deploy_trees(world)
+    served = with_clusters_changed(planted.served, trouble, *each_position("x"))
+    await world.serve(served)
     await calls_to(world, UNAFFECTED_ROOT)
     known = world.now
     for root in ROOTS:
         calls = await calls_to(world, root, deadline=timing.AFTER_FAILOVER)
-        await world.check(clause, calls, by_health(world, clause, begun, root))
+        await world.check(clause, calls, by_health(world, clause, served, root))
     (behind,) = planted.members["first-b"]
     tried = await world.attempts.require_one(behind, why="the leaf before it has no endpoints")
     took = world.clock.elapsed(
         "the endpoints came", min(known, tried.at), "the attempt at the next leaf", tried.at
     )
     await world.check("A37-TROUBLE-24", took, AT_ONCE)
-    fewer = with_clusters_changed(begun, trouble, *each_position("b"))
-    for served in (fewer, with_clusters_changed(fewer, trouble, *each_position("c"))):
+    failed = await lose_before_x(world, planted)
+    await check_each(world, clause, served, "middle-m", failed=failed)
+
+
+@pytest.mark.parametrize(
+    "trouble", [pytest.param(trouble, id=name) for name, (_, trouble) in TROUBLES.items()]
+)
+@scenario("A37-TROUBLE-27", "A37-TROUBLE-32", "A37-TROUBLE-35")
+async def test_endpoints_removed_and_added(world: World, trouble: ClusterChange) -> None:
+    """An update that leaves a leaf without usable endpoints takes effect, until another adds them.
+
+    First x has no usable endpoint, then b as well, then every leaf. At the end all leaves have
+    endpoints again. A cluster of another route is not affected.
+    """
+    planted = await deploy_trees(world)
+    well = planted.served
+    first = with_clusters_changed(well, trouble, *each_position("x"))
+    second = with_clusters_changed(first, trouble, *each_position("b"))
+    for served in (first, second, with_clusters_changed(second, trouble, *each_position("c"))):
         await world.serve(served)
         await check_each(world, "A37-TROUBLE-27", served)
         calls = await calls_to(world, UNAFFECTED_ROOT)
         await world.check("A37-TROUBLE-35", calls, at_the_first(served, UNAFFECTED_ROOT))
     failed = await lose_before_x(world, planted)
-    await world.serve(begun)
-    await check_each(world, clause, begun, "middle-m", failed=failed)
     await world.serve(well)
     await check_each(world, "A37-TROUBLE-32", well, failed=failed)
 

@@ -105,16 +105,9 @@ async def test_ring_of_each_leaf(world: World) -> None:
     """Under RING_HASH the client places a request by its hash on the ring of the leaf in use.
 
     The aggregate has the same policy as its three leaves: A42-CDS-25 decides which of them applies.
-    The endpoints of a leaf have weights of 1 and 4.
     """
     members = {name: await world.endpoints(2) for name in "zbm"}
-
-    def weighted(name: str) -> XdsConfig:
-        light, heavy = [member.address for member in members[name]]
-        place = Locality((Endpoint(light, 1), Endpoint(heavy, 4)))
-        return single_locality((), name=name).with_localities(place)
-
-    served = aggregate(*map(weighted, members))
+    served = aggregate(*(weighted(name, *pair) for name, pair in members.items()))
     headers = world.values.sessions_to_map()
 
     async def check_ring(name: str, within: float = timing.APPLY) -> None:
@@ -129,6 +122,12 @@ async def test_ring_of_each_leaf(world: World) -> None:
         await check_ring(used)
     await serve_again(world, members["z"])
     await check_ring("z", within=timing.ATTEMPT)
+
+
+def weighted(name: str, light: Member, heavy: Member) -> XdsConfig:
+    """Return a config of a cluster with two endpoints, of weights 1 and 4."""
+    place = Locality((Endpoint(light.address, 1), Endpoint(heavy.address, 4)))
+    return single_locality((), name=name).with_localities(place)
 
 
 def moving(served: XdsConfig, *priorities: Locality) -> XdsConfig:
@@ -147,29 +146,33 @@ async def test_locality_changes_priority(world: World) -> None:
     """
     used, other = await world.endpoints(2)
     failing = await endpoints(world, Close(), Close())
-    here = tier(0, [used])
+    here, both = tier(0, [used]), tier(0, [used, other])
     served = aggregate_config((ROOT,), (*aggregates({ROOT: "z"}), leaf("z").with_localities(here)))
     await world.serve(served)
     await world.require_served([{CLUSTER_HEADER: ROOT}])
-    before, both = world.now, tier(0, [used, other])
-    every = EachServesSome((used.address, other.address))
-    await world.serve(moving(served, both))
-    await world.rounds.require(every, partial(calls_to, world, ROOT), why="both are listed")
+    before = world.now
+    await until_each_serves(world, moving(served, both), used, other)
     await check_kept(world, used, since=before)
-    await world.serve(served)
-    alone = AllServedBy((used.address,))
-    await world.rounds.require(alone, partial(calls_to, world, ROOT), why="no other is listed")
+    await until_each_serves(world, served, used)
     headers = [{**session, CLUSTER_HEADER: ROOT} for session in world.sessions(BACKGROUND_REQUESTS)]
     meanwhile = await BackgroundTraffic.start(world, headers)
     for number, endpoint in enumerate(failing, start=1):
         await world.serve(moving(served, tier(number, [endpoint]), here))
         await world.attempts.require_one(endpoint, why="an update put it first")
         await world.serve(moving(served, here))
-    await world.serve(moving(served, both))
-    await world.rounds.require(every, partial(calls_to, world, ROOT), why="both are listed")
+    await until_each_serves(world, moving(served, both), used, other)
     await world.check("A37-FAILOVER-11", await meanwhile.over(), EndsWith("OK"))
     tried = AttemptCount(most={used.address: 1})
     await world.check("A37-FAILOVER-11", world.attempts.seen(used), tried)
+
+
+async def until_each_serves(world: World, served: XdsConfig, *members: Member) -> None:
+    """Serve a config, and make calls until these endpoints serve all of them, and each some."""
+    await world.serve(served)
+    addresses = tuple(member.address for member in members)
+    why = "these endpoints are listed"
+    for wanted in (AllServedBy(addresses), EachServesSome(addresses)):
+        await world.rounds.require(wanted, partial(calls_to, world, ROOT), why=why)
 
 
 @scenario("A37-FAILOVER-11", seconds=0.5)
@@ -213,30 +216,28 @@ async def test_localities_move_in_two_leaves(world: World) -> None:
     """
     two = [Serve()] * 2
     planted = await deploy(world, {ROOT: "z b"}, modes={"z": two, "b": two})
-    failed: list[str] = []
-
-    async def check_use(served: XdsConfig) -> None:
-        await world.serve(served)
-        expected = at_the_first(served, ROOT, failed)
-        make_calls = partial(calls_to, world, ROOT, ENOUGH_TO_MEET_ALL)
-        calls = await world.rounds.eventually_stable(expected, make_calls)
-        await world.check("A37-FAILOVER-12", calls, expected)
-
-    served = planted.served
-    await world.serve(served)
-    first = at_the_first(served, ROOT)
-    await world.rounds.require(first, partial(calls_to, world, ROOT), why="all endpoints serve")
+    served, failed = planted.served, list[str]()
+    await in_use(world, served, ROOT)
     for name in ("b", "z"):
         served = with_clusters_changed(served, turned, name)
-        await check_use(served)
+        await check_update(world, served, failed)
     for member in reversed(planted.members["z"]):
         failed += await fail(member)
         served = with_clusters_changed(served, turned, "b")
-        await check_use(served)
+        await check_update(world, served, failed)
     (come,) = await world.endpoints(1)
     before = Locality((Endpoint(come.address),), "locality-2")
     served = moving(served, before, *served.get_cluster("z").localities)
-    await check_use(served)
+    await check_update(world, served, failed)
+
+
+async def check_update(world: World, served: XdsConfig, failed: Sequence[str]) -> None:
+    """Serve a config, and check that requests follow it soon, and continue to."""
+    await world.serve(served)
+    expected = at_the_first(served, ROOT, failed)
+    make_calls = partial(calls_to, world, ROOT, ENOUGH_TO_MEET_ALL)
+    calls = await world.rounds.eventually_stable(expected, make_calls)
+    await world.check("A37-FAILOVER-12", calls, expected)
 
 
 @scenario("A37-FAILOVER-11", "A42-SUB-14")

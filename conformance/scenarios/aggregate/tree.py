@@ -271,33 +271,47 @@ async def test_connections_of_shared_leaf(world: World) -> None:
     await world.check("A37-TREE-13", world.attempts.seen(), choices)
 
 
-@scenario("A37-TREE-16", "A37-TREE-17", "A37-TREE-18", "A37-TREE-19", "A37-TROUBLE-36")
+@scenario("A37-TREE-16", "A37-TREE-19")
 async def test_depth(world: World) -> None:
-    """The client serves a tree of depth 16, and no tree that exceeds the limit.
+    """The client serves a tree of depth 16; a tree of depth 17 is served or fails.
 
     The depth counts the names of a chain, including the leaf. Each name costs a round trip, and the
-    first call waits for 50 of them. In two trees each aggregate has a leaf as well, so one tree of
-    depth 16 has more than 16 clusters, and one tree beyond the limit has leaves within it.
+    first call waits for 50 of them. In one tree each aggregate has a leaf as well, so that it has
+    more than 16 clusters.
     """
-    depths = {"sixteen": 16, "seventeen": 17, "eighteen": 18}
-    chains = [chain(name, names) for name, names in depths.items()]
-    broad, cut = (
-        {name: f"{below} {name}-leaf" for name, below in chain(prefix, names).items()}
-        for prefix, names in {"broad": 16, "cut": 18}.items()
-    )
-    planted = await deploy(world, *chains, broad, cut, direct=("beside",))
+    chains = chain("sixteen", 16), chain("seventeen", 17)
+    planted = await deploy(world, *chains, with_leaves(chain("broad", 16)))
     await world.serve(planted.served)
-    within, on_the_edge, beyond, beside, with_others = [
-        (await calls_to(world, root, deadline=timing.COLD_CALL), at_the_first(planted.served, root))
-        for root in (*(f"{name}-0" for name in depths), "beside", "broad-0")
-    ]
-    await world.check("A37-TREE-16", *within)
-    await world.check("A37-TREE-16", *with_others)
-    await world.check("A37-TREE-19", on_the_edge[0], {"served": on_the_edge[1], "fails": Fails()})
-    await world.check("A37-TREE-17", beyond[0], Fails())
-    await world.check("A37-TREE-18", await calls_to(world, "cut-0"), Fails())
-    await world.check("A37-TREE-17", *beside)
-    await world.check("A37-TROUBLE-36", beyond[0], STATUSES)
+    for root in ("sixteen-0", "broad-0"):
+        calls = await calls_to(world, root, deadline=timing.COLD_CALL)
+        await world.check("A37-TREE-16", calls, at_the_first(planted.served, root))
+    calls = await calls_to(world, "seventeen-0", deadline=timing.COLD_CALL)
+    served = at_the_first(planted.served, "seventeen-0")
+    choices: dict[str, Expectation] = {"served": served, "fails": Fails()}
+    await world.check("A37-TREE-19", calls, choices)
+
+
+@scenario("A37-TREE-17", "A37-TREE-18", "A37-TROUBLE-36")
+async def test_beyond_depth(world: World) -> None:
+    """A tree that exceeds the limit fails as a whole, and affects no other cluster.
+
+    In one tree each aggregate has a leaf as well, so that it has leaves within the limit.
+    """
+    trees = chain("eighteen", 18), with_leaves(chain("cut", 18))
+    planted = await deploy(world, *trees, direct=("beside",))
+    await world.serve(planted.served)
+    calls = await calls_to(world, "eighteen-0", deadline=timing.COLD_CALL)
+    await world.check("A37-TREE-17", calls, Fails())
+    await world.check("A37-TROUBLE-36", calls, STATUSES)
+    cut = await calls_to(world, "cut-0", deadline=timing.COLD_CALL)
+    await world.check("A37-TREE-18", cut, Fails())
+    beside = await calls_to(world, "beside", deadline=timing.COLD_CALL)
+    await world.check("A37-TREE-17", beside, at_the_first(planted.served, "beside"))
+
+
+def with_leaves(aggregates: Shape) -> Shape:
+    """Return the tree with one more leaf below each aggregate, after the next aggregate."""
+    return {name: f"{below} {name}-leaf" for name, below in aggregates.items()}
 
 
 @scenario("A37-TREE-18", "A37-TREE-20", needs=("watch", "wait_for_ready"))
@@ -307,22 +321,20 @@ async def test_depth_corrected(world: World) -> None:
     It is the only cluster of the channel, so the channel has its state. Further updates make it too
     long again, and shorten it to the limit.
     """
-    links = chain("c", 18)
-    planted = await deploy(world, links)
+    planted = await deploy(world, chain("c", 18))
+    way = [{CLUSTER_HEADER: "c-0"}]
     await world.serve(planted.served)
     watched = await world.states.watch()
-    await world.call([{CLUSTER_HEADER: "c-0"}])
+    await world.call(way)
     states = await world.states.until(watched, "TRANSIENT_FAILURE")
     await world.check("A37-TREE-18", states, EndsInState(("TRANSIENT_FAILURE",)))
-    waits = await world.start([{CLUSTER_HEADER: "c-0"}], wait_for_ready=True, deadline=timing.HELD)
+    waits = await world.start(way, wait_for_ready=True, deadline=timing.HELD)
     await world.check("A37-TREE-18", await waits.over(), EndsWith("DEADLINE_EXCEEDED"))
-    waits = await world.start([{CLUSTER_HEADER: "c-0"}], wait_for_ready=True)
+    waits = await world.start(way, wait_for_ready=True)
     mended = with_clusters(planted.served, *aggregates({"c-3": "c-17"}))
     await world.serve(mended)
-    expected = at_the_first(mended, "c-0")
-    calls = await world.eventually(expected, partial(calls_to, world, "c-0"))
-    for seen in (calls, await waits.over()):
-        await world.check("A37-TREE-20", seen, expected)
+    await check_use(world, "A37-TREE-20", mended, "c-0")
+    await world.check("A37-TREE-20", await waits.over(), at_the_first(mended, "c-0"))
     await world.serve(planted.served)
     calls = await world.eventually(Fails(), partial(calls_to, world, "c-0"))
     await world.check("A37-TREE-18", calls, Fails())

@@ -1,5 +1,6 @@
 """A37, CDS LB Policy Support and xds_cluster_resolver: updates of trees in use."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -323,18 +324,10 @@ async def test_shared_service_name(world: World) -> None:
     """Two clusters with the same EDS service_name are separate leaves.
 
     The first leaf has a limit of five open requests, the other has the default and, at the end, a
-    route. Leaves and aggregate have lrs_server, because the text does not state which one applies.
+    route.
     """
     (both,) = await arrange(world, {"m": "b a"})
-    b, a = (
-        replace(
-            cluster,
-            discovery=replace(both.get_cluster("b").discovery, service_name="service"),
-            is_reported=True,
-            thresholds=(Threshold(limit),),
-        )
-        for cluster, limit in ((both.get_cluster("b"), FEW), (both.get_cluster("a"), None))
-    )
+    b, a = with_same_endpoints(both, {"b": FEW, "a": None})
     served = with_clusters(both, replace(both.get_cluster(ROOT), is_reported=True), b, a)
     await in_use(world, served, ROOT)
     expected = subscriptions_of(served, "ENDPOINTS", ever=True)
@@ -343,9 +336,25 @@ async def test_shared_service_name(world: World) -> None:
     await Streams(world).require_open(ROOT, FEW)
     await world.check("A37-TREE-34", await calls_to(world, ROOT), EndsWith("UNAVAILABLE"))
     world.checks.require("A37-LOAD-07")
-    first_alone = replace(served, clusters=(b,), routes=())
-    by = replace(balanced(first_alone), drops={"b": ("",)})
+    by = replace(balanced(replace(served, clusters=(b,), routes=())), drops={"b": ("",)})
     await world.check("A37-TREE-34", await reported(world, by), by)
     await world.serve(replace(served, routes=(*served.routes, route_to("a"))))
     beside = await world.eventually(EndsWith("OK"), partial(calls_to, world, "a"))
     await world.check("A37-TREE-34", beside, EndsWith("OK"))
+
+
+def with_same_endpoints(served: XdsConfig, limits: Mapping[str, int | None]) -> list[Cluster]:
+    """Return clusters with these limits and the EDS service_name and endpoints of the first.
+
+    They have lrs_server, and so must the aggregate: the text does not state which one applies.
+    """
+    first = served.get_cluster(next(iter(limits)))
+    return [
+        replace(
+            served.get_cluster(name),
+            discovery=replace(first.discovery, service_name="service"),
+            is_reported=True,
+            thresholds=(Threshold(limit),),
+        )
+        for name, limit in limits.items()
+    ]

@@ -29,6 +29,7 @@ from conformance.scenarios.helpers.circuit_breaking import (
     limited,
     require_failures,
     routed,
+    until_at,
     within_limit,
 )
 from conformance.scenarios.helpers.load_reports import BEHAVIOR, reported
@@ -154,6 +155,16 @@ async def test_without_load_reports(world: World) -> None:
         await world.check("A32-CB-22", await streams.start(name, 5), within_limit(served, name))
 
 
+ENDED = {
+    "succeeded": "A32-CB-10",
+    "failed": "A32-CB-11",
+    "cancelled": "A32-CB-12",
+    "expired": "A32-CB-12",
+    "refused": "A32-CB-15",
+}
+"""How the third request to a cluster ends, and the clause about that."""
+
+
 @scenario(
     "A32-CB-10", "A32-CB-11", "A32-CB-12", "A32-CB-15", needs=("kept_open", "cancel"), seconds=1
 )
@@ -162,13 +173,12 @@ async def test_ended_requests(world: World) -> None:
 
     Requests fail after the response headers, and without them with each status code.
     """
-    names = ("succeeded", "failed", "cancelled", "expired", "refused")
     members = await world.endpoints(2)
-    served = routed(*(limited(name, members, 3) for name in names))
+    served = routed(*(limited(name, members, 3) for name in ENDED))
     await world.serve(served)
-    await connected(world, *names)
+    await connected(world, *ENDED)
     streams = Streams(world)
-    for name in names:
+    for name in ENDED:
         await streams.require_open(name, 2)
         await streams.require_open(name, deadline=timing.HELD if name == "expired" else None)
     await calls_to(world, "refused", 50)
@@ -177,11 +187,9 @@ async def test_ended_requests(world: World) -> None:
     await streams.end("failed", grpc.StatusCode.INTERNAL)
     await streams.cancel("cancelled")
     await streams.wait_for_deadline("expired")
-    await world.call(
-        [{CLUSTER_HEADER: "failed", **failing} for failing in EACH_ERROR], concurrency=1
-    )
-    clauses = ("A32-CB-10", "A32-CB-11", "A32-CB-12", "A32-CB-12", "A32-CB-15")
-    for name, clause in zip(names, clauses, strict=True):
+    errors = [{CLUSTER_HEADER: "failed", **failing} for failing in EACH_ERROR]
+    await world.call(errors, concurrency=1)
+    for name, clause in ENDED.items():
         expected = within_limit(served, name, in_flight=2)
         await world.check(clause, await streams.open_to_limit(name, expected), expected)
 
@@ -380,26 +388,22 @@ async def test_load_report(world: World) -> None:
     gets through a limit of zero.
     """
     members = await world.endpoints(1)
-    zero = limited("zero", members, 0)
-    served = routed(limited("plain", members, 2), dropping(limited("both", members, 2), ALL), zero)
+    plain, both, zero = (
+        limited(name, members, limit) for name, limit in (("plain", 2), ("both", 2), ("zero", 0))
+    )
+    served = routed(plain, dropping(both, ALL), zero)
     await world.serve(served)
     await connected(world, "plain")
     await require_failures(world, "both", why="the drop share is 100 percent")
-    served = with_clusters(served, dropping(limited("both", members, 2), NOTHING))
-    await world.serve(served)
-    there = AllServedBy(served.addresses())
-    why = "the update drops nothing"
-    await world.rounds.require(there, lambda: calls_to(world, "both", 1), why=why)
+    await world.serve(with_clusters(served, dropping(both, NOTHING)))
+    await until_at(world, "both", both, why="the update drops nothing")
     by_category = failed(world, "both")
-    streams = Streams(world)
     for name in ("plain", "both"):
-        await streams.require_open(name, 2)
+        await Streams(world).require_open(name, 2)
         await require_failures(world, name, why="its limit is reached")
     await require_failures(world, "zero", why="its limit is zero")
-    drops = {
-        **{name: {"": failed(world, name)} for name in ("plain", "zero")},
-        "both": {"a-category": by_category, "": failed(world, "both") - by_category},
-    }
+    drops = {name: {"": failed(world, name)} for name in ("plain", "zero")}
+    drops["both"] = {"a-category": by_category, "": failed(world, "both") - by_category}
     totals, each = DropsReported(drops=drops, totals=True), DropsReported(drops=drops)
     await world.check("A32-CB-23", await reported(world, totals), totals)
     await world.check("A32-CB-24", await reported(world, each), each)

@@ -28,38 +28,53 @@ from conformance.xds_config.broken import unhealthy
 from conformance.xds_config.trees import with_clusters
 
 
-@scenario("A37-CB-01", "A37-CB-02", "A37-CB-03", "A32-CB-08", needs=("kept_open",))
+@scenario("A37-CB-01", "A37-CB-03", needs=("kept_open",))
 async def test_limit_of_each_leaf(world: World) -> None:
     """Below an aggregate, the client enforces the limit of the leaf in use.
 
-    Then the maximum of a uint32 turns that limit off.
+    Requests beyond the limit fail; they do not go to the next leaf.
     """
-    members = await world.endpoints(3)
-    first, second = limited("b", members[:1], 2), limited("c", members[1:2], 4)
-    wide, tight = limited("wide", members[2:], 3), limited("tight", members[2:], 1)
-    roots = (
-        below("m", "b", "c"),
-        below("strict", "wide", limit=1),
-        below("loose", "tight", limit=3),
-    )
-    names = tuple(root.name for root in roots)
-    served = aggregate_config(names, (*roots, first, second, wide, tight))
+    members = await world.endpoints(2)
+    first, second = limited("b", members[:1], 2), limited("c", members[1:], 4)
+    served = aggregate_config(("m",), (below("m", "b", "c"), first, second))
     await world.serve(served)
-    await connected(world, *names)
+    await connected(world, "m")
     streams = Streams(world)
     await world.check("A37-CB-01", await streams.start("m", 5), within_limit(served, "b"))
     await world.check("A37-CB-03", await calls_to(world, "m"), EndsWith("UNAVAILABLE"))
     why = "requests beyond the limit of the leaf before it have failed"
     await world.check("A37-CB-03", await world.attempts.quiet(members[1], why=why), NoAttempts())
-    for root, leaf_below in (("strict", "wide"), ("loose", "tight")):
-        calls = await streams.start(root, 5)
-        await world.check("A37-CB-02", calls, within_limit(served, leaf_below))
-    served = aggregate_config(names, (*roots, unhealthy(first), second, wide, tight))
-    await lose(world, served, members[0])
+    await lose(world, with_clusters(served, unhealthy(first)), members[0])
     await until_at(world, "m", second, why="the first leaf has no endpoint that may be used")
     expected = within_limit(served, "c")
     await world.check("A37-CB-01", await streams.open_to_limit("m", expected), expected)
-    served = with_clusters(served, limited("c", members[1:2], UNLIMITED))
+
+
+@scenario("A37-CB-02", needs=("kept_open",))
+async def test_limit_of_aggregate(world: World) -> None:
+    """The client ignores the limit of an aggregate, and enforces that of the leaf below it."""
+    members = await world.endpoints(1)
+    leaves = (limited("wide", members, 3), limited("tight", members, 1))
+    roots = (below("strict", "wide", limit=1), below("loose", "tight", limit=3))
+    served = aggregate_config(("strict", "loose"), (*roots, *leaves))
+    await world.serve(served)
+    await connected(world, "strict", "loose")
+    streams = Streams(world)
+    for root, leaf_below in (("strict", "wide"), ("loose", "tight")):
+        expected = within_limit(served, leaf_below)
+        await world.check("A37-CB-02", await streams.start(root, 5), expected)
+
+
+@scenario("A37-CB-01", "A32-CB-08", needs=("kept_open",))
+async def test_limit_turned_off(world: World) -> None:
+    """The client enforces the limit of a leaf, and the maximum of a uint32 turns it off."""
+    members = await world.endpoints(1)
+    served = aggregate_config(("m",), (below("m", "c"), limited("c", members, 4)))
+    await world.serve(served)
+    await connected(world, "m")
+    streams = Streams(world)
+    await world.check("A37-CB-01", await streams.start("m", 5), within_limit(served, "c"))
+    served = with_clusters(served, limited("c", members, UNLIMITED))
     await world.serve(served)
     expected = within_limit(served, "c", in_flight=4)
     await world.check("A32-CB-08", await streams.open_to_limit("m", expected, most=9), expected)

@@ -8,8 +8,15 @@ from conformance import timing
 from conformance.judging.aborts import Unsupported
 from conformance.judging.declaration import scenario
 from conformance.judging.expectations import AllServedBy, Expectation, Resolves, fits
-from conformance.judging.observations import Calls
-from conformance.scenarios.helpers.aggregates import FAILS, aggregate_config, deploy, in_use, leaf
+from conformance.judging.observations import Calls, Lookups
+from conformance.scenarios.helpers.aggregates import (
+    FAILS,
+    Deployment,
+    aggregate_config,
+    deploy,
+    in_use,
+    leaf,
+)
 from conformance.scenarios.helpers.dns import (
     by_host_name,
     dns_records,
@@ -62,28 +69,45 @@ async def test_lost_connection(world: World) -> None:
     a = leaf("a", discovery=by_host_name("a", before))
     roots = ("a", "b", "c", "d")
     await in_use(world, aggregate_config(roots, (*planted.served.clusters, a)), *roots)
-    await world.names.quiet(why="clients limit queries", seconds=world.resolutions.apart)
-    beyond = world.names.mark
-    world.names.set(host("a"), NameRecords((after.host,)))
-    for name, answer in LATER.items():
-        world.names.set(host(name), answer)
+    await until_names_may_be_resolved(world)
+    beyond = set_records(world, {"a": NameRecords((after.host,)), **LATER})
     await fail(before)
     moved = AllServedBy((after.address,))
     calls = await world.eventually(moved, partial(calls_to, world, "a"), within=timing.ATTEMPT)
     await world.check("A37-DNS-10", calls, moved)
-    again = Resolves(tuple(names))
-    seen = await world.names.asked_until(again, beyond=beyond, within=timing.EVENT)
-    if not fits(again, seen):  # A cache may have answered, which the name server does not see.
-        await world.names.quiet(why="clients limit queries", seconds=world.resolutions.apart)
-    for name in LATER:
-        await planted.members[name][0].kill()
-    seen = await world.names.asked_until(again, beyond=beyond, within=timing.EVENT)
-    await world.check("A74-CONFIG-07", seen, again)
+    all_again = Resolves(tuple(names))
+    seen = await queries_after_loss(world, planted, all_again, beyond=beyond)
+    await world.check("A74-CONFIG-07", seen, all_again)
     kept, answered = AllServedBy(planted.of("b")), AllServedBy(planted.of("d"))
     choices: Mapping[str, Expectation] = {"A37": kept, "A74": FAILS, "envoy": kept}
     await world.check("A37-DNS-09", await asked_again(world, "b", kept, beyond=beyond), choices)
     calls = await asked_again(world, "d", answered, beyond=beyond)
     await world.check("A37-DNS-29", calls, {"served": answered, "not served": FAILS})
+
+
+async def until_names_may_be_resolved(world: World) -> None:
+    """Wait for the least time between two resolutions of a name."""
+    await world.names.quiet(why="clients limit queries", seconds=world.resolutions.apart)
+
+
+def set_records(world: World, answers: Mapping[str, Answer]) -> int:
+    """Set the name server's answers for leaves; return the number of queries before."""
+    beyond = world.names.mark
+    for name, answer in answers.items():
+        world.names.set(host(name), answer)
+    return beyond
+
+
+async def queries_after_loss(
+    world: World, planted: Deployment, expected: Resolves, *, beyond: int
+) -> Lookups:
+    """Drop the connections of b and d; return the queries since `beyond` once they fit."""
+    seen = await world.names.asked_until(expected, beyond=beyond, within=timing.EVENT)
+    if not fits(expected, seen):  # A cache may have answered, which the name server does not see.
+        await until_names_may_be_resolved(world)
+    for name in LATER:
+        await planted.members[name][0].kill()
+    return await world.names.asked_until(expected, beyond=beyond, within=timing.EVENT)
 
 
 async def asked_again(world: World, name: str, kept: Expectation, *, beyond: int) -> Calls:
@@ -113,15 +137,12 @@ async def test_refused_connection(world: World) -> None:
     above = Cluster(name="above", discovery=Aggregate(("b",)))
     await world.serve(aggregate_config(("a", "above"), (*leaves, above)))
     calls = {name: partial(calls_to, world, root) for name, root in (("a", "a"), ("b", "above"))}
+    why = "the address of its name refuses connections"
     for make_calls in calls.values():
-        why = "the address of its name refuses connections"
         await world.rounds.require(FAILS, make_calls, why=why)
-    beyond = world.names.mark
-    for name in calls:
-        world.names.set(host(name), NameRecords((after.host,)))
-    backoff = world.resolutions.retried
+    beyond = set_records(world, dict.fromkeys(calls, NameRecords((after.host,))))
+    moved, backoff = AllServedBy((after.address,)), world.resolutions.retried
     within = world.resolutions.apart + backoff
-    moved = AllServedBy((after.address,))
     for name, make_calls in calls.items():
         await world.names.asked_again(host(name), beyond=beyond, within=within)
         seen = await world.eventually(moved, make_calls, within=backoff + timing.ATTEMPT)

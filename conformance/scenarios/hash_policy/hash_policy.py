@@ -10,6 +10,7 @@ from conformance.judging.declaration import case, scenario
 from conformance.judging.expectations import (
     AckedOrNacked,
     AllServedBy,
+    Expectation,
     OneEndpoint,
     OnlyTheseMoved,
     SeveralEndpoints,
@@ -32,7 +33,7 @@ from conformance.world import (
     UNARY,
     World,
 )
-from conformance.xds_config.config import merge, one_cluster, single_locality
+from conformance.xds_config.config import XdsConfig, merge, one_cluster, single_locality
 from conformance.xds_config.policies import RoundRobin
 from conformance.xds_config.routes import BY_SESSION, CLUSTER_HEADER, SESSION, Route
 from fake_control_plane import Kind
@@ -300,7 +301,7 @@ async def test_round_robin_does_not_hash(world: World) -> None:
     await world.check_rotation("A42-HASH-19", served)
 
 
-@pytest.mark.parametrize(
+UNSUPPORTED_TYPES = pytest.mark.parametrize(
     ("clause", "kind"),
     [
         case("unknown", "A42-KIND-01", "unset"),
@@ -310,38 +311,61 @@ async def test_round_robin_does_not_hash(world: World) -> None:
         case("filter-state", "A42-KIND-05", "filter_state"),
     ],
 )
-async def test_unsupported_types(world: World, clause: str, kind: UnsupportedKind) -> None:
-    """The client accepts a policy of an unsupported type, and treats it as without a result.
 
-    Requests are equal: they are spread if the policy is alone, and stay together with a header
-    policy before or after it.
-    """
-    served = await world.plain_ring()
+
+COUNTS_IN_ENVOY = {"cookie", "connection_properties"}
+"""Types that Envoy supports: such a policy alone determines the hash there."""
+
+
+COOKIE = {"cookie": f"{SESSION}=same"}
+
+
+async def accepts_policy(
+    world: World, clause: str, served: XdsConfig, kind: UnsupportedKind
+) -> bool:
+    """Offer a policy of this type; check the client's answer, and return whether it is an ACK."""
     await world.require_served(world.sessions(1))
     alone = served.with_hash_policies(UnsupportedPolicy(kind))
     answer = await world.control.offer(Kind.ROUTE, alone.route_configuration())
     taken = {"A42": AckedOrNacked(acked=True), "envoy": AckedOrNacked(acked=kind != "unset")}
     await world.check(clause, answer, taken)
-    if not answer.acked:
+    return answer.acked
+
+
+@UNSUPPORTED_TYPES
+async def test_unsupported_types(world: World, clause: str, kind: UnsupportedKind) -> None:
+    """The client accepts a policy of an unsupported type, and treats it as without a result.
+
+    Equal requests are spread.
+    """
+    served = await world.plain_ring()
+    if not await accepts_policy(world, clause, served, kind):
         return
-    cookie = {"cookie": f"{SESSION}=same"}
-    rounds = [[{SESSION: "same", **cookie}] * ENOUGH_TO_SPREAD]
-    counts = kind in {"cookie", "connection_properties"}
-    if counts:  # Envoy supports this policy; it alone determines the hash there.
-        rounds.append([{SESSION: value, **cookie} for value in world.values.some(ENOUGH_TO_SPREAD)])
-    by = {
-        "A42": alone.all_endpoints_serve(),
-        "envoy": OneEndpoint() if counts else alone.all_endpoints_serve(),
-    }
+    spread = served.with_hash_policies(UnsupportedPolicy(kind)).all_endpoints_serve()
+    rounds = [[{SESSION: "same", **COOKIE}] * ENOUGH_TO_SPREAD]
+    by: dict[str, Expectation] = {"A42": spread, "envoy": spread}
+    if kind in COUNTS_IN_ENVOY:
+        values = world.values.some(ENOUGH_TO_SPREAD)
+        rounds.append([{SESSION: value, **COOKIE} for value in values])
+        by = {"A42": spread, "envoy": OneEndpoint()}
     for headers in rounds:
         calls = await world.eventually(world.checks.own(clause, by), partial(world.call, headers))
         await world.check(clause, calls, by)
+
+
+@UNSUPPORTED_TYPES
+async def test_unsupported_type_and_header(
+    world: World, clause: str, kind: UnsupportedKind
+) -> None:
+    """A policy of an unsupported type does not affect a header policy before or after it."""
+    served = await world.plain_ring()
+    if not await accepts_policy(world, clause, served, kind):
+        return
     stay = {"A42": OneEndpoint(), "envoy": OneEndpoint()}
     several = {"A42": SeveralEndpoints(), "envoy": SeveralEndpoints()}
     before, after = (A, UnsupportedPolicy(kind)), (UnsupportedPolicy(kind), B)
     for policies, header, other in ((after, "b", "a"), (before, "a", "b")):
         await world.serve(served.with_hash_policies(*policies))
-        make_calls = partial(varying, world, other, **cookie, **{header: "same"})
-        same = await world.eventually(OneEndpoint(), make_calls)
-        await world.check(clause, same, stay)
+        make_calls = partial(varying, world, other, **COOKIE, **{header: "same"})
+        await world.check(clause, await world.eventually(OneEndpoint(), make_calls), stay)
         await world.check(clause, await varying(world, header, **{other: "same"}), several)

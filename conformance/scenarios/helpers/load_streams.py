@@ -13,6 +13,7 @@ from conformance import timing
 from conformance.judging.aborts import PreconditionTimeout
 from conformance.judging.expectations import (
     Duration,
+    FirstRequestHasNode,
     LoadMatches,
     RequestsInProgress,
     RequestsReported,
@@ -26,9 +27,16 @@ from conformance.judging.observations import (
     ReportedLoad,
     ReportOfACluster,
 )
-from conformance.scenarios.helpers.load_reports import locality_name
+from conformance.scenarios.helpers.load_reports import (
+    balanced,
+    locality_name,
+    reported,
+    two_clusters,
+)
 from conformance.spec.oracles.load import Load, LoadKey, due
-from conformance.world import World, waits
+from conformance.world import EMPTY, World, waits
+from conformance.xds_config.bootstrap import NODE
+from conformance.xds_config.config import XdsConfig
 from fake_control_plane import (
     ClusterLoad,
     Event,
@@ -302,3 +310,49 @@ async def check_times(world: World, requests: Sequence[LoadRequest], *, of: str)
         least=took.seconds - lag, most=took.seconds + lag, allowance=timing.BELIEVED
     )
     await world.check("A27-LRS-08", said, took_about)
+
+
+def reporting(served: XdsConfig, *names: str) -> XdsConfig:
+    """Return the config with lrs_server in these clusters only."""
+    clusters = (replace(cluster, is_reported=cluster.name in names) for cluster in served.clusters)
+    return replace(served, clusters=tuple(clusters))
+
+
+async def check_other_reported(world: World) -> int:
+    """Request the load of `other` alone, and check that the client reports this cluster only.
+
+    Returns:
+        The number of requests to CLUSTER, which the client has not reported.
+    """
+    served = await two_clusters(world, is_other_reported=True)
+    await world.serve(served)
+    ask(world, "other")
+    early = await world.require_served(world.sessions(20))
+    await world.require_served(world.sessions(10), path=EMPTY)
+    expected = balanced(reporting(served, "other"))
+    await world.check("A27-LRS-03", await reported(world, expected), expected)
+    return len(early)
+
+
+async def loads_after_requests(world: World, expected: RequestsReported) -> Loads:
+    """Make requests; return the reported load once it fits."""
+    await world.require_served(world.sessions(5))
+    return await reported(world, expected)
+
+
+async def report_after_requests(world: World) -> LoadReports:
+    """Make requests to two clusters; return the next report that has `other`."""
+    mark = world.control.mark
+    await world.require_served(world.sessions(5))
+    await world.require_served(world.sessions(5), path=EMPTY)
+    return load_reports(world, only=await next_reports(world, 1, since=mark, of="other"))
+
+
+async def check_first_request(world: World, begun: LoadReports) -> None:
+    """Check that the first request of a new stream has the node, and see whether it has load."""
+    await world.check("A27-LRS-01", begun, FirstRequestHasNode(node=NODE))
+    choices = {
+        "asked anew": FirstRequestHasNode(node=NODE, load=False),
+        "goes on": FirstRequestHasNode(node=NODE, load=True),
+    }
+    await world.check("A27-LRS-22", begun, choices)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from conformance import timing
@@ -37,6 +38,36 @@ async def require_rejected(world: World, kind: Kind, *bad: Any) -> None:
     answer = await world.control.offer(kind, *bad)
     if answer.acked:
         raise Unsupported(f"it accepts a resource of {kind.name} that A27 requires it to reject")
+
+
+async def first_rejected(
+    world: World,
+    served: XdsConfig,
+    headers: Sequence[dict[str, str]],
+    invalid: Sequence[Any],
+) -> tuple[Any, Answer] | None:
+    """Offer invalid Clusters until the client rejects one; return that one and the NACK.
+
+    The scenario does not judge whether the client should accept the others. After each accepted
+    Cluster, the control plane sends that of `served`.
+
+    Args:
+        world: the scenario's world.
+        served: the config in use.
+        headers: the headers of calls that show the ring in use.
+        invalid: the Clusters.
+
+    Returns:
+        None if the client accepts all of them.
+    """
+    for cluster in invalid:
+        answer = await world.control.offer(Kind.CLUSTER, cluster)
+        if not answer.acked:
+            return cluster, answer
+        await world.control.offer(Kind.CLUSTER, served.cluster())
+        why = "the control plane sent the last accepted Cluster again"
+        await world.rounds.require(served.matches_ring(), lambda: world.call(headers), why=why)
+    return None
 
 
 FEW = 8

@@ -93,19 +93,19 @@ def enough(drawn: int, endpoints: int, others: Sequence[int]) -> int:
     return max(draws_that_tell(right, share, MISSED) for share in wrong)
 
 
-def in_rounds(headers: Sequence[Headers]) -> list[Sequence[Headers]]:
-    """Split the requests into rounds, so that the last ones do not wait too long."""
-    return [headers[start : start + ROUND] for start in range(0, len(headers), ROUND)]
-
-
 def by_default(said: str) -> Said:
     """Return a function whose Cluster has no choice_count."""
     return lambda _count: said
 
 
-def next_to(drawn: int) -> tuple[int, int]:
-    """Return the numbers that are off by one."""
-    return drawn - 1, drawn + 1
+def wrong_counts(asked: int) -> tuple[int, int]:
+    """Return the numbers of samples that a check distinguishes from this choice_count.
+
+    They are off by one. For MANY the check does not distinguish 10 samples from 11, which would
+    take a client that samples MANY endpoints hours.
+    """
+    drawn = min(asked, MOST)
+    return (drawn - 1, drawn + 1) if asked < MANY else (USUAL, LARGEST)
 
 
 @pytest.mark.parametrize(
@@ -127,31 +127,41 @@ async def test_prefers_idle_endpoint(
     """The client samples choice_count endpoints and picks the one with fewest requests in flight.
 
     One endpoint is idle: it gets every request that samples it. No choice_count is used in both
-    fields, so that a constant cannot pass. For MANY the check does not distinguish 10 samples from
-    11, which would take a client that samples MANY endpoints hours.
+    fields, so that a constant cannot pass.
     """
     asked = world.rng.choice(counts)
     drawn = min(asked, MOST)
     members = await world.endpoints(endpoints_for(drawn))
     idle, *busy = (member.address for member in members)
     served = routed(leaf("c", members))
-    await world.serve(
-        with_raw_clusters(served, ResourceVariant(clause, said(asked)).of(served.cluster()))
-    )
+    variant = ResourceVariant(clause, said(asked)).of(served.cluster())
+    await world.serve(with_raw_clusters(served, variant))
     several = partial(calls_to, world, "c", 10 * len(members))
     await world.rounds.require(EachServesSome((idle, *busy)), several, why="all endpoints serve")
-    streams = Streams(world)
-    while min(map(streams.at, busy)) < AT_ONCE:
-        await streams.require_open("c")
-    await streams.end_all_at(idle)
-    others = next_to(drawn) if asked < MANY else (USUAL, LARGEST)
-    requests = enough(drawn, len(members), others)
+    await keep_busy(world, "c", idle, busy, streams=AT_ONCE)
+    requests = enough(drawn, len(members), wrong_counts(asked))
     headers = [{**session, CLUSTER_HEADER: "c"} for session in world.sessions(requests)]
-    rounds = [await world.call(some, concurrency=AT_ONCE) for some in in_rounds(headers)]
-    calls = Calls(tuple(chain.from_iterable(rounds)))
+    calls = await calls_in_rounds(world, headers, concurrency=AT_ONCE)
     all_draws = len(members) ** drawn
     share = (all_draws - len(busy) ** drawn, all_draws)
     await world.check(clause, calls, Proportions({idle: share}, rest=tuple(busy)))
+
+
+async def keep_busy(
+    world: World, root: str, idle: str, busy: Sequence[str], *, streams: int
+) -> None:
+    """Open this many streams at each busy endpoint, and end those at the idle one."""
+    opened = Streams(world)
+    while min(map(opened.at, busy)) < streams:
+        await opened.require_open(root)
+    await opened.end_all_at(idle)
+
+
+async def calls_in_rounds(world: World, headers: Sequence[Headers], *, concurrency: int) -> Calls:
+    """Make the calls in rounds, so that the last ones do not wait too long."""
+    rounds = (headers[start : start + ROUND] for start in range(0, len(headers), ROUND))
+    calls = [await world.call(some, concurrency=concurrency) for some in rounds]
+    return Calls(tuple(chain.from_iterable(calls)))
 
 
 @scenario("A48-LEAST-06", needs=("kept_open",), seconds=2)
@@ -168,19 +178,13 @@ async def test_localities(world: World) -> None:
         Locality((Endpoint(b),), name="b", weight=3),
     )
     served = one_cluster(localities, policy=RoundRobin())
-    await world.serve(
-        with_raw_clusters(served, ResourceVariant("A48-LEAST-06", OLD).of(served.cluster()))
-    )
-    make_calls = partial(world.call, world.sessions(40))
-    every = EachServesSome((idle, *busy, b))
+    variant = ResourceVariant("A48-LEAST-06", OLD).of(served.cluster())
+    await world.serve(with_raw_clusters(served, variant))
+    every, make_calls = EachServesSome((idle, *busy, b)), partial(world.call, world.sessions(40))
     await world.rounds.require(every, make_calls, why="all endpoints serve")
-    streams = Streams(world)
-    while min(map(streams.at, busy)) < FEW_AT_ONCE:
-        await streams.require_open(CLUSTER)
-    await streams.end_all_at(idle)
+    await keep_busy(world, CLUSTER, idle, busy, streams=FEW_AT_ONCE)
     requests = world.sessions(4 * draws_that_tell(5 / 9, 1 / 3, MISSED))
-    rounds = [await world.call(some, concurrency=FEW_AT_ONCE) for some in in_rounds(requests)]
-    calls = Calls(tuple(chain.from_iterable(rounds)))
+    calls = await calls_in_rounds(world, requests, concurrency=FEW_AT_ONCE)
     await world.check("A48-LEAST-06", calls, Proportions({b: (3, 4)}, rest=(idle, *busy)))
     elsewhere = Calls(tuple(call for call in calls if call.endpoint != b))
     await world.check("A48-LEAST-06", elsewhere, Proportions({idle: (5, 9)}, rest=tuple(busy)))

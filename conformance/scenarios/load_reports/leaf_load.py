@@ -1,5 +1,7 @@
 """A37, xds_cluster_impl: the names in load reports, and whose lrs_server enables them."""
 
+from collections.abc import Sequence
+
 import pytest
 from msgspec.structs import replace
 
@@ -28,33 +30,28 @@ from conformance.world import World
 from conformance.xds_config.broken import unhealthy
 from conformance.xds_config.clusters import Cluster, Drop
 from conformance.xds_config.routes import CLUSTER_HEADER
+from test_servers import BackendEndpoint
 
 
 @scenario("A37-LOAD-01", "A37-LOAD-02", "A37-LOAD-03", seconds=3, waits=True)
 async def test_leaves(world: World) -> None:
     """The client reports requests of an aggregate under the leaf that served them.
 
-    Both leaves have a locality of the same name. The first leaf fails because its connection is
-    lost, not because of an update: ROUND_ROBIN then reconnects by itself and fails before the
-    client tries the second leaf. So no request can pick the lost connection and count for the wrong
-    leaf. Requests to the second leaf end after the first is in use again.
+    Both leaves have a locality of the same name. Requests to the second leaf end after the first is
+    in use again.
     """
     members = await world.endpoints(2)
     b, c = [
         limited(name, [member], service_name=f"endpoints-of-{name}")
         for name, member in zip("bc", members, strict=True)
     ]
-    root = reported_below("m", "b", "c")
-    served = aggregate_config(("m",), (root, b, c))
+    served = aggregate_config(("m",), (reported_below("m", "b", "c"), b, c))
+    expected = balanced(served)
     await world.serve(served)
     await until_at(world, "m", b, why="it is the first leaf")
     await calls_to(world, "m", 30)
-    expected = balanced(served)
     await world.check("A37-LOAD-01", await reported(world, expected), expected)
-    await fail(members[0])
-    why = "the first leaf has failed"
-    await world.attempts.require_count(members[1], why=why)
-    await until_at(world, "m", c, why=why)
+    await fail_over(world, members, to=c)
     await calls_to(world, "m", 20)
     for clause in ("A37-LOAD-02", "A37-LOAD-03"):
         await world.check(clause, await reported(world, expected), expected)
@@ -65,6 +62,20 @@ async def test_leaves(world: World) -> None:
     await end(world)
     await running.over()
     await world.check("A37-LOAD-02", await reported(world, expected), expected)
+
+
+async def fail_over(world: World, members: Sequence[BackendEndpoint], *, to: Cluster) -> None:
+    """Make the first leaf fail, and wait until the second one is in use.
+
+    The first leaf fails because its connection is lost, not because of an update: ROUND_ROBIN then
+    reconnects by itself and fails before the client tries the second leaf. So no request can pick
+    the lost connection and count for the wrong leaf.
+    """
+    first, second = members
+    await fail(first)
+    why = "the first leaf has failed"
+    await world.attempts.require_count(second, why=why)
+    await until_at(world, "m", to, why=why)
 
 
 @scenario("A37-LOAD-01", seconds=1.5, waits=True)

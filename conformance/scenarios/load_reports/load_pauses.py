@@ -14,6 +14,7 @@ from conformance.judging.expectations import (
     OnlyTheseReported,
     ReportIntervals,
 )
+from conformance.judging.observations import Elapsed
 from conformance.scenarios.helpers.circuit_breaking import end, kept_open
 from conformance.scenarios.helpers.load_reports import apart, balanced, reported, two_clusters
 from conformance.scenarios.helpers.load_streams import (
@@ -57,31 +58,51 @@ async def test_interval_after_pause(world: World) -> None:
     await world.require_served(world.sessions(10), path=EMPTY)
     stays = await kept_open(world, 1)
     await reported(world, balanced(served))
-    ask(world, "unknown", "other")  # grpc-node never finds the first name: see A27-LRS-03.
-    for count in (BACKGROUND_REQUESTS, 0):
-        mark = world.control.mark
-        await world.require_served(world.sessions(5), path=EMPTY)
-        requests = await next_reports(world, 1, since=mark, of="other")
-        await world.require_served(world.sessions(count)) if count else None
-    await world.check(
-        "A27-LRS-05", load_reports(world, only=requests), OnlyTheseReported(("other",))
-    )
+    requests = await reports_of_other_cluster(world)
+    only_other = OnlyTheseReported(("other",))
+    await world.check("A27-LRS-05", load_reports(world, only=requests), only_other)
     before, mark, asked_at = newest_of(world, CLUSTER), world.control.mark, world.now
     ask(world)
     await world.require_served(world.sessions(LATER))
     requests = await next_reports(world, 1, since=mark, of=CLUSTER)
     if not requests or before is None:
         raise PreconditionTimeout("the cluster was not reported, though requests to it were made")
-    (load,) = (cluster for cluster in requests[0].clusters if cluster.cluster == CLUSTER)
+    await check_interval(world, requests[0], before, asked_at)
+    await end(world)
+    await stays.over()
+
+
+async def reports_of_other_cluster(world: World) -> tuple[LoadRequest, ...]:
+    """Request the other cluster alone; return its first report after requests to both clusters."""
+    ask(world, "unknown", "other")  # grpc-node never finds the first name: see A27-LRS-03.
+    await report_of_other_cluster(world)
+    await world.require_served(world.sessions(BACKGROUND_REQUESTS))
+    return await report_of_other_cluster(world)
+
+
+async def report_of_other_cluster(world: World) -> tuple[LoadRequest, ...]:
+    """Make requests to the other cluster; return the next report that has it."""
+    mark = world.control.mark
+    await world.require_served(world.sessions(5), path=EMPTY)
+    return await next_reports(world, 1, since=mark, of="other")
+
+
+async def check_interval(
+    world: World, report: LoadRequest, before: LoadRequest, asked_at: float
+) -> None:
+    """Check that the interval of a report starts where its load does.
+
+    The load starts at the report before the pause if it includes the requests during the pause,
+    and else when the server named the cluster again.
+    """
+    (load,) = (cluster for cluster in report.clusters if cluster.cluster == CLUSTER)
     issued = sum(locality.issued or locality.successful for locality in load.localities)
     since = world.clock.at(before.at) if issued >= BACKGROUND_REQUESTS else asked_at
-    took = world.clock.elapsed("its load", since, "the report", world.clock.at(requests[0].at))
+    took = world.clock.elapsed("its load", since, "the report", world.clock.at(report.at))
     lag = timing.REPORT_JITTER
     about = Duration(least=took.seconds - lag, most=took.seconds + lag, allowance=timing.BELIEVED)
     said = replace(took, until="the report, by its load_report_interval", seconds=load.interval)
     await world.check("A27-LRS-25", said, about)
-    await end(world)
-    await stays.over()
 
 
 def newest_of(world: World, cluster: str) -> LoadRequest | None:
@@ -97,34 +118,41 @@ def newest_of(world: World, cluster: str) -> LoadRequest | None:
 
 @scenario("A27-LRS-26", "A27-LRS-27", seconds=19, waits=True)
 async def test_backoff(world: World) -> None:
-    """The server ends load streams: how long does the client wait before it starts the next?"""
+    """If the server ends load streams, the client waits before it starts the next one, or not."""
     served = apart(await world.endpoints(2))
     await world.serve(served)
-    await world.require_served(world.sessions(20))
-    await reported(world, balanced(served))
+    await report_requests(world, served)
     mark = world.control.mark
     await lose_stream(world, ending(world, grpc.StatusCode.UNAVAILABLE))
     tried = await attempts_at_streams(world, REFUSED, since=mark)
-    backoff = world.client.backoff
-    apart_by = AttemptSpacing(
-        backoff=backoff, gaps=REFUSED - 1, needed=REFUSED - 1, allowance=timing.SEEN_LATE
-    )
+    backoff, gaps = world.client.backoff, REFUSED - 1
+    apart_by = AttemptSpacing(backoff=backoff, gaps=gaps, needed=gaps, allowance=timing.SEEN_LATE)
     await world.check("A27-LRS-26", tried, {"longer and longer": apart_by})
     mark = world.control.mark
     accept_streams(world)
     await stream_accepted(world, since=mark)
-    await world.require_served(world.sessions(20))
-    await reported(world, balanced(served))
-    mark, ended_at = world.control.mark, world.now
-    await lose_stream(world, ending(world, grpc.StatusCode.UNAVAILABLE))
-    again = (await attempts_at_streams(world, 1, since=mark)).attempts[0].at
-    took = world.clock.elapsed("the end of the stream", ended_at, "the next one", again)
+    await report_requests(world, served)
+    took = await time_to_next_stream(world)
     first = backoff.initial * (1 + backoff.jitter) + timing.BELIEVED
     choices = {
         "as after a first failure, or at once": Duration(most=first, allowance=timing.BELIEVED),
         "longer": Duration(least=first, most=timing.AFTER_OUTAGE, allowance=timing.BELIEVED),
     }
     await world.check("A27-LRS-27", took, choices)
+
+
+async def report_requests(world: World, served: XdsConfig) -> None:
+    """Make requests, and wait until the client has reported them."""
+    await world.require_served(world.sessions(20))
+    await reported(world, balanced(served))
+
+
+async def time_to_next_stream(world: World) -> Elapsed:
+    """End the load stream; return the time until the client starts the next one."""
+    mark, ended_at = world.control.mark, world.now
+    await lose_stream(world, ending(world, grpc.StatusCode.UNAVAILABLE))
+    again = (await attempts_at_streams(world, 1, since=mark)).attempts[0].at
+    return world.clock.elapsed("the end of the stream", ended_at, "the next one", again)
 
 
 @scenario("A27-LRS-28", seconds=8, waits=True)

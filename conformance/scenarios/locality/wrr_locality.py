@@ -112,22 +112,17 @@ async def test_large_weights(world: World) -> None:
     """
     a, b, new = await world.addresses(3)
     served = await begin(world, locality("a", 1, a), locality("b", 1, b))
-    answer = await send_localities_and_await_answer(
-        world, served, locality("a", 1, a), locality("b", LARGEST - 1, b)
-    )
+    make_calls = partial(world.call, world.sessions(60))
+    uneven = locality("a", 1, a), locality("b", LARGEST - 1, b)
+    answer = await send_localities_and_await_answer(world, served, *uneven)
     await world.check("A52-WRR-04", answer, AckedOrNacked(acked=True))
-    at_the_heavy_one, make_calls = AllServedBy((b,)), partial(world.call, world.sessions(60))
-    await world.check(
-        "A52-WRR-04", await world.eventually(at_the_heavy_one, make_calls), at_the_heavy_one
-    )
-
+    at_heavy = AllServedBy((b,))
+    await world.check("A52-WRR-04", await world.eventually(at_heavy, make_calls), at_heavy)
     rest = LARGEST - THREE_QUARTERS
-    await send_localities_and_await_answer(
-        world, served, locality("a", THREE_QUARTERS, a), locality("new", rest, new)
-    )
-    await world.rounds.require(
-        AllServedBy((a, new)), make_calls, why="an update replaced the heavy locality"
-    )
+    replaced = locality("a", THREE_QUARTERS, a), locality("new", rest, new)
+    await send_localities_and_await_answer(world, served, *replaced)
+    why = "an update replaced the heavy locality"
+    await world.rounds.require(AllServedBy((a, new)), make_calls, why=why)
     calls = await world.call(world.sessions(TO_TELL_A_QUARTER))
     shares = Proportions({a: (THREE_QUARTERS, LARGEST), new: (rest, LARGEST)})
     await world.check("A52-WRR-04", calls, shares)

@@ -425,22 +425,19 @@ async def test_removed_priority(world: World) -> None:
     await world.serve(served)
     await world.require_served(world.sessions(5))
     await world.serve(served.with_localities(replace(tier(0, [new]), name="other")))
-    make_calls = partial(world.call, world.sessions(5))
-    await world.rounds.require(
-        AllServedBy((new.address,)), make_calls, why="its locality replaced the other"
-    )
+    there, make_calls = AllServedBy((new.address,)), partial(world.call, world.sessions(5))
+    await world.rounds.require(there, make_calls, why="its locality replaced the other")
+    why = "a client that destroys the priority closes its connection"
+    await world.attempts.quiet_from_now(why=why)
+
+    async def attempts_after_calls() -> Attempts:
+        await make_calls()
+        return world.attempts.seen(gone)
+
     choices = {
         "A56": KeepsConnection(gone.address, kept=True),
         "A115": KeepsConnection(gone.address, kept=False),
     }
-    await world.attempts.quiet_from_now(
-        why="a client that destroys the priority closes its connection"
-    )
-
-    async def look() -> Attempts:
-        await make_calls()
-        return world.attempts.seen(gone)
-
-    own = world.checks.own("A56-CHILD-01", choices)
-    seen = await waits.until(look, partial(fits, own), within=timing.APPLY)
+    fits_own = partial(fits, world.checks.own("A56-CHILD-01", choices))
+    seen = await waits.until(attempts_after_calls, fits_own, within=timing.APPLY)
     await world.check("A56-CHILD-01", seen.seen, choices)

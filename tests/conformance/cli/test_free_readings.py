@@ -66,6 +66,7 @@ OF_LOAD = (
     "leaf_load.*",
     "load_report.*",
     "load_streams.requested_clusters",
+    "load_streams.changed_cluster_list",
     "load_streams.lrs_server_added_and_removed",
     "load_streams.stream_ends*",
     "load_streams.unknown_cluster",

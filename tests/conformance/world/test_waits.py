@@ -46,11 +46,12 @@ UNSEEN = {
     "scenarios/load_reports/load_streams.py: test_expired_and_cancelled: call",
     "scenarios/load_reports/load_streams.py: test_requests_in_progress: call",
     "scenarios/load_reports/load_streams.py: test_expired_and_cancelled: over",
+    "scenarios/load_reports/load_streams.py: test_report_interval: over",
     "scenarios/load_reports/load_streams.py: test_requests_in_progress: over",
     "scenarios/load_reports/load_streams.py: test_removed_clusters: over",
     "scenarios/load_reports/load_streams.py: test_stream_ends: over",
     # The streams after these failed requests are judged.
-    "scenarios/ads/streams.py: test_backoff: call",
+    "scenarios/ads/streams.py: refused_streams: call",
     "scenarios/circuit_breaking/circuit_breaking.py: test_ended_requests: call",
     # How long these took is judged.
     "scenarios/data_errors/missing_resources.py: test_timer_on_new_stream: over",
