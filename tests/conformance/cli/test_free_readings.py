@@ -6,14 +6,14 @@ None of these ways is known of a client, so that no run of a real one shows them
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import client_under_test
-
-pytestmark = pytest.mark.slow
+from client_under_test.reference.editions.behavior import MUTANT_VARIABLE, from_environment
 
 REFERENCE = Path(client_under_test.__file__).parent / "adapters" / "reference" / "client.toml"
 STATED = re.compile(r"\[\[choices\]\]\n.*\n.*\n|reads-late = .*\n")
@@ -35,21 +35,21 @@ def past_the_last_the_last(hashes, request_hash):
     return min(bisect_left(hashes, request_hash), len(hashes) - 1)
 
 
-def strict(conduct):
-    return replace(conduct, rules=replace(conduct.rules, entries_for=above_the_minimum))
+def strict(behavior):
+    return replace(behavior, rules=replace(behavior.rules, entries_for=above_the_minimum))
 
 
-def clamping(conduct):
-    return replace(conduct, rules=replace(conduct.rules, find_entry=past_the_last_the_last))
+def clamping(behavior):
+    return replace(behavior, rules=replace(behavior.rules, find_entry=past_the_last_the_last))
 
 
 def named_alone(known, names, all_of_them):
-    return [one for one in known if one in names]
+    return [cluster for cluster in known if cluster in names]
 
 
-def by_names(conduct):
-    xds = replace(conduct.xds, load_features=(), asked_for=named_alone)
-    return replace(conduct, xds=xds)
+def by_names(behavior):
+    xds = replace(behavior.xds, load_features=(), clusters_to_report=named_alone)
+    return replace(behavior, xds=xds)
 '''
 
 OF_RINGS = (
@@ -75,6 +75,18 @@ OF_LOAD = (
 """Whose client need not be able to be asked for all clusters."""
 
 
+@pytest.mark.parametrize("reading", ["strict", "clamping", "by_names"])
+def test_readings_replace_rules_that_exist(
+    reading: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "readings.py").write_text(READINGS)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "readings", raising=False)
+    changed = from_environment({MUTANT_VARIABLE: f"readings:{reading}"})
+    assert changed != from_environment({})
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reading", "scenarios"),
     [("strict", OF_RINGS), ("clamping", OF_RINGS), ("by_names", OF_LOAD)],
