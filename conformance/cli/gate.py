@@ -47,7 +47,7 @@ from conformance.runner import files
 from conformance.runner.collection import scenarios
 from conformance.runner.interruption import last_words
 from conformance.runner.jobs import default_jobs
-from conformance.runner.quick import Quick, quick
+from conformance.runner.quick import LeftOut, Quick, quick
 from conformance.runner.selection import is_selected
 from conformance.runner.sharding import recorded
 from conformance.spec.catalogue import Catalogue
@@ -102,7 +102,7 @@ def gate(
         head = from_source(client, options.source, options.commit)
     require_scenarios(options)
     base = _base(client, wish.base, options)
-    left_out: tuple[str, ...] = ()
+    left_out = LeftOut()
     if wish.quick:
         chosen = _quick(options, base)
         options = msgspec.structs.replace(options, exactly=chosen.scenarios)
@@ -328,7 +328,7 @@ class Both:
         self._is_quick = is_quick
 
     def compare(
-        self, head: Client, base: Base, named: str, left_out: tuple[str, ...]
+        self, head: Client, base: Base, named: str, left_out: LeftOut
     ) -> tuple[Gate, Run] | Exit:
         """Run what has to be run, and compare; or return the code of what kept it from that."""
         made = self._session.prepare(head)

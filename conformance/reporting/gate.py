@@ -25,6 +25,7 @@ from conformance.reporting.outcome import counted
 from conformance.reporting.rates import BY_CHANCE, Rate, p_value
 from conformance.reporting.repeats import Shown, rates_of
 from conformance.reporting.report import Exit, Run, is_fatal
+from conformance.runner.quick import LeftOut
 from conformance.spec.catalogue import Catalogue, Strength
 
 NAMED: Final = 4
@@ -32,6 +33,9 @@ NAMED: Final = 4
 
 ONLY_IF_STRICT: Final = "fails the gate only with --strict"
 """What is said of a broken clause that is no MUST."""
+
+
+NOTHING_LEFT_OUT: Final = LeftOut()
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -168,6 +172,10 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     """How many of the unchanged failures the baseline lists."""
     left_out: tuple[str, ...] = ()
     """Clauses that were selected, but left out by ``--quick``."""
+    judged_in_part: tuple[str, ...] = ()
+    """Clauses that were judged without some of their scenarios, because of ``--quick``."""
+    left_out_scenarios: tuple[str, ...] = ()
+    """Scenarios that were selected, but left out by ``--quick``."""
     note: str = ""
     """What a reader must know of the base."""
 
@@ -217,15 +225,22 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     def last_word(self) -> str:
         """Return the conclusion."""
         words = self._conclusion
-        if not self.left_out or self.exit is Exit.NOTHING_RAN:
+        if not self.left_out_scenarios or self.exit is Exit.NOTHING_RAN:
             return words
-        left = counted(len(self.left_out), "clause")
         if self.broken:
-            return f"{words} (--quick left {left} out)"
+            return f"{words} (--quick {self._quick})"
         return (
-            f"no break found{self._choices}, but --quick left {left} out: run without --quick "
+            f"no break found{self._choices}, but --quick {self._quick}: run without --quick "
             "before you merge"
         )
+
+    @property
+    def _quick(self) -> str:
+        """Return what ``--quick`` did to the selection."""
+        left = f"left {counted(len(self.left_out), 'clause')} out"
+        part = f"judged {counted(len(self.judged_in_part), 'clause')} in part"
+        kinds = ((left, self.left_out), (part, self.judged_in_part))
+        return " and ".join(words for words, clauses in kinds if clauses)
 
     @property
     def _conclusion(self) -> str:
@@ -304,7 +319,7 @@ def gate(
     on_head: Sequence[Shown],
     base_evidence: Mapping[str, str] = MappingProxyType({}),
     strict: bool = False,
-    left_out: tuple[str, ...] = (),
+    left_out: LeftOut = NOTHING_LEFT_OUT,
     note: str = "",
 ) -> Gate:
     """Return what the change breaks, mends and leaves.
@@ -317,7 +332,7 @@ def gate(
         on_head: the same of the change.
         base_evidence: the evidence of the base, by scenario.
         strict: whether a failed SHOULD clause counts.
-        left_out: clauses that were selected, but left out by ``--quick``.
+        left_out: what was selected, but left out by ``--quick``.
         note: what a reader must know of the base.
     """
     differ = differences(base, head)
@@ -343,7 +358,9 @@ def gate(
         mended=head.mended,
         unchanged={verdict: counts[verdict] for verdict in PRECEDENCE},
         known=sum(result.verdict is Verdict.FAIL and result.expected for result in rest),
-        left_out=left_out,
+        left_out=left_out.clauses,
+        judged_in_part=left_out.in_part,
+        left_out_scenarios=left_out.scenarios,
         note=note,
     )
 

@@ -41,6 +41,12 @@ CHOICE: Final = "client.toml states another choice: if you mean this change, cor
 
 NOT_COUNTED: Final = f"not counted, because chance may explain it (p > {BY_CHANCE})"
 
+LEFT_OUT: Final = "left out by --quick"
+"""Names the clauses that were selected, but not judged."""
+
+IN_PART: Final = "judged in part by --quick"
+"""Names the clauses that were judged without some of their scenarios."""
+
 COMMANDS: Final = {"repeat", "evidence", "on base"}
 
 Alike = Sequence[tuple[Sequence[Change], Group]]
@@ -89,8 +95,8 @@ def lines(
     yield from _unchanged_lines(found)
     if found.unrepeated:
         yield _unrepeated(found)
-    if found.left_out:
-        yield f"left out by --quick: {_left_out(found)}"
+    for title, clauses in _not_judged(found):
+        yield f"{title}: {clauses}"
     yield found.last_word
 
 
@@ -98,11 +104,20 @@ def _line(change: Change) -> str:
     return f"{change.clause:14} {change.title} [{change.strength.value}]: {change}"
 
 
-def _left_out(found: Gate) -> str:
-    """Name the clauses that were left out; count many of them by their gRFC."""
-    if len(found.left_out) <= NAMED:
-        return ", ".join(found.left_out)
-    counts = Counter(clause.partition("-")[0] for clause in found.left_out)
+def _not_judged(found: Gate) -> Iterator[tuple[str, str]]:
+    """Return the clauses that ``--quick`` left out, and those that it judged in part."""
+    if found.left_out:
+        yield LEFT_OUT, _by_document(found.left_out)
+    if found.judged_in_part:
+        scenarios = counted(len(found.left_out_scenarios), "scenario")
+        yield f"{IN_PART}, without {scenarios}", _by_document(found.judged_in_part)
+
+
+def _by_document(clauses: Sequence[str]) -> str:
+    """Name clauses; count many of them by their gRFC."""
+    if len(clauses) <= NAMED:
+        return ", ".join(clauses)
+    counts = Counter(clause.partition("-")[0] for clause in clauses)
     each = ", ".join(f"{count} of {document}" for document, count in counts.items())
     return f"{each} (--json and --junit name them)"
 
@@ -296,8 +311,8 @@ def _endings(found: Gate) -> Iterator[str]:
     if found.mended:
         yield from ("", "Remove from expected.toml once this is merged:", "")
         yield from (f"- {escaped(change)}" for change in found.mended)
-    if found.left_out:
-        yield from ("", f"Left out by {code('--quick')}: {_left_out(found)}")
+    for title, clauses in _not_judged(found):
+        yield from ("", f"{title.capitalize().replace('--quick', code('--quick'))}: {clauses}")
 
 
 def _table(title: str, changes: Sequence[Change]) -> Iterator[str]:
@@ -333,8 +348,6 @@ def write_json(found: Gate, path: Path) -> None:
 
 
 SUITE = "xdspec gate"
-LEFT_OUT = "left out by --quick"
-"""The case for the clauses that were selected, but not judged."""
 
 
 def junit_tree(found: Gate, head: Run, catalogue: Catalogue, repeat: str) -> ElementTree[Element]:
@@ -347,10 +360,12 @@ def junit_tree(found: Gate, head: Run, catalogue: Catalogue, repeat: str) -> Ele
         for change in own
     }
     fatal = [change for change in found.broken if change.is_fatal]
-    count = len(found.changes) + 1 + bool(found.left_out)
+    skipped = ((LEFT_OUT, found.left_out), (IN_PART, found.judged_in_part))
+    skips = [(name, clauses) for name, clauses in skipped if clauses]
+    count = len(found.changes) + 1 + len(skips)
     suite = Element("testsuite", name=SUITE, tests=f"{count}")
     suite.set("failures", f"{len(fatal)}")
-    suite.set("skipped", f"{int(bool(found.left_out))}")
+    suite.set("skipped", f"{len(skips)}")
     properties = SubElement(suite, "properties")
     for name, value in (
         ("change", found.head),
@@ -364,9 +379,9 @@ def junit_tree(found: Gate, head: Run, catalogue: Catalogue, repeat: str) -> Ele
             failure = SubElement(case, "failure", message=f"{change}", type=change.kind.value)
             failure.text = evidence.get(change.clause)
     SubElement(suite, "testcase", classname=SUITE, name=_rest(found, head))
-    if found.left_out:
-        case = SubElement(suite, "testcase", classname=SUITE, name=LEFT_OUT)
-        SubElement(case, "skipped", message=", ".join(found.left_out))
+    for name, clauses in skips:
+        case = SubElement(suite, "testcase", classname=SUITE, name=name)
+        SubElement(case, "skipped", message=", ".join(clauses))
     return finished(suite)
 
 

@@ -9,6 +9,7 @@ import msgspec
 from conformance.reporting import gate_texts
 from conformance.reporting.gate import gate
 from conformance.reporting.gate_texts import lines, markdown
+from conformance.runner.quick import LeftOut
 
 from .test_diff import CLAUSE, FAIL, FREE, OTHER, PASS, run, seen
 from .test_gate import CATALOGUE, compared
@@ -30,20 +31,33 @@ def test_a_screen_names_the_clause_and_how_to_repeat_it() -> None:
 
 def test_no_green_hides_what_was_left_out() -> None:
     was, now = run(PASS), run(PASS)
-    found = gate(was, now, CATALOGUE, on_base=[], on_head=[], left_out=(OTHER, FREE))
-    last = "no break found, but --quick left 2 clauses out: run without --quick before you merge"
+    left = LeftOut(clauses=(OTHER,), in_part=(CLAUSE, FREE), scenarios=("a.one", "a.two"))
+    found = gate(was, now, CATALOGUE, on_base=[], on_head=[], left_out=left)
+    what = "--quick left 1 clause out and judged 2 clauses in part"
+    last = f"no break found, but {what}: run without --quick before you merge"
     assert found.last_word == last
-    bad = gate(was, run(FAIL), CATALOGUE, on_base=[], on_head=[], left_out=(OTHER, FREE))
-    assert bad.last_word == "this change breaks 1 clause (--quick left 2 clauses out)"
-    named = f"{OTHER}, {FREE}"
-    assert f"left out by --quick: {named}" in [*lines(found, now, CATALOGUE, "./xdspec run one")]
+    bad = gate(was, run(FAIL), CATALOGUE, on_base=[], on_head=[], left_out=left)
+    assert bad.last_word == f"this change breaks 1 clause ({what})"
+    text = [*lines(found, now, CATALOGUE, "./xdspec run one")]
+    assert f"left out by --quick: {OTHER}" in text
+    in_part = f"{CLAUSE}, {FREE}"
+    assert f"judged in part by --quick, without 2 scenarios: {in_part}" in text
     comment = [*markdown(found, now, CATALOGUE, "./xdspec run one")]
     assert comment[0] == f"### xdspec: {found.last_word}"
-    assert f"Left out by `--quick`: {named}" in comment
+    assert f"Left out by `--quick`: {OTHER}" in comment
+    assert f"Judged in part by `--quick`, without 2 scenarios: {in_part}" in comment
     suite = gate_texts.junit_tree(found, now, CATALOGUE, "./xdspec run one").getroot()
-    (skipped,) = suite.iter("skipped")
-    assert skipped.get("message") == named
-    assert (suite.get("tests"), suite.get("skipped")) == ("2", "1")
+    assert [skipped.get("message") for skipped in suite.iter("skipped")] == [OTHER, in_part]
+    assert (suite.get("tests"), suite.get("skipped")) == ("3", "2")
+
+
+def test_clauses_that_were_judged_in_part_are_no_green() -> None:
+    left = LeftOut(in_part=(CLAUSE,), scenarios=("a.one",))
+    found = gate(run(PASS), run(PASS), CATALOGUE, on_base=[], on_head=[], left_out=left)
+    what = "--quick judged 1 clause in part: run without --quick before you merge"
+    assert found.last_word == f"no break found, but {what}"
+    assert (found.left_out, found.judged_in_part) == ((), (CLAUSE,))
+    assert found.left_out_scenarios == ("a.one",)
 
 
 def test_junit_of_a_change_that_breaks_nothing_names_what_was_compared() -> None:
@@ -54,7 +68,8 @@ def test_junit_of_a_change_that_breaks_nothing_names_what_was_compared() -> None
 
 def test_many_that_were_left_out_are_counted_by_grfc() -> None:
     many = tuple(f"A{number}-X-{place:02}" for number in (27, 42) for place in range(number))
-    found = gate(run(PASS), run(PASS), CATALOGUE, on_base=[], on_head=[], left_out=many)
+    left = LeftOut(clauses=many, scenarios=("a.one",))
+    found = gate(run(PASS), run(PASS), CATALOGUE, on_base=[], on_head=[], left_out=left)
     told = "left out by --quick: 27 of A27, 42 of A42 (--json and --junit name them)"
     assert told in [*lines(found, run(PASS), CATALOGUE, "./xdspec run one")]
 
