@@ -141,6 +141,11 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
         return self.verdict is Verdict.FAIL or self.reason is Reason.TIMING
 
     @property
+    def is_before_check(self) -> bool:
+        """Return whether the client failed at a step before its scenario compared anything."""
+        return self.verdict is Verdict.FAIL and self.reason is Reason.DEVIATES and not self.wanted
+
+    @property
     def rank(self) -> int:
         """The precedence among decisions on one clause or in one scenario: the least rank holds."""
         if self.reason is Reason.BLOCKED:

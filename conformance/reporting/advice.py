@@ -7,9 +7,13 @@ from collections.abc import Iterator
 
 from conformance.judging.ring_keys import CLAUSE
 from conformance.judging.verdicts import Reason, Verdict
+from conformance.reporting.failure_groups import listed
 from conformance.reporting.failure_texts import fits_another_choice, program_of
 from conformance.reporting.report import Run
 from conformance.spec.catalogue import load
+
+CLAUSES_SHOWN = 3
+"""Clauses that are named for one piece of advice."""
 
 
 def first_to_read(run: Run) -> Iterator[str]:
@@ -57,27 +61,27 @@ def advice(run: Run, repeat: str = "") -> Iterator[str]:
 
 def _another_edition(run: Run) -> Iterator[str]:
     """Return that failures fit another edition, if most of them do."""
-    failed = [
-        clause
-        for clause in run.clauses.values()
-        if clause.verdict is Verdict.FAIL and not clause.expected
-    ]
-    fit = [
-        result
-        for result in failed
+    failed = {
+        clause: result
+        for clause, result in run.clauses.items()
+        if result.verdict is Verdict.FAIL and not result.expected
+    }
+    fit = {
+        clause: result
+        for clause, result in failed.items()
         if result.reason is Reason.EDITION and result.editions_consistent
-    ]
+    }
     if not fit:
         return
-    fitting = {edition for result in fit for edition in result.editions_consistent or ()}
+    fitting = {edition for result in fit.values() for edition in result.editions_consistent or ()}
     names = " or ".join(edition for edition in load().editions.ids if edition in fitting)
-    what = "1 failure shows" if len(fit) == 1 else f"{len(fit)} failures show"
+    what = f"{listed(fit, CLAUSES_SHOWN)} {'shows' if len(fit) == 1 else 'show'}"
     begin = f"\n{what} the behavior of {names}, but client.toml declares another edition. "
     others = len(failed) - len(fit)
     if others > len(fit):
         yield (
-            f"{begin}But {others} match no wording. A defect can look like another edition, so "
-            "start with those"
+            f"{begin}The other {others} newly failed clauses match no wording. So suspect a defect "
+            "of the client: it can look like another edition"
         )
     elif run.identity.is_adapter and not run.known:
         yield (

@@ -74,7 +74,7 @@ def groups(run: Run, catalogue: Catalogue) -> tuple[Group, ...]:
     rank = _Rank(run, catalogue)
     made = [
         Group(
-            gist=gist(places[0].decision.saw).partition(": …")[0],
+            gist=_gist_of(places[0].decision),
             places=rank.ordered(places),
             is_fatal=any(_is_fatal(place.decision, catalogue) for place in places),
         )
@@ -116,12 +116,6 @@ def fits_another_edition(decision: Decision, run: Run) -> bool:
     """Return whether another edition explains a failure and all others of its clause."""
     every = (decision, run.clauses[decision.clause])
     return all(each.reason is Reason.EDITION for each in every)
-
-
-def is_before_the_check(decision: Decision) -> bool:
-    """Return whether a client failed at a step before its scenario compared anything."""
-    has_failed = decision.verdict is Verdict.FAIL and decision.reason is Reason.DEVIATES
-    return has_failed and not decision.wanted
 
 
 OBSERVED = ", saw "
@@ -230,7 +224,7 @@ def _in_its_clause(place: FailedDecision) -> tuple[bool, bool, float, int, str]:
 def _group_rank(group: Group, rank: _Rank) -> tuple[object, ...]:
     decision = group.first.decision
     is_error = decision.verdict is Verdict.ERROR
-    before = is_before_the_check(decision)
+    before = decision.is_before_check
     crashed = decision.verdict is Verdict.FAIL and decision.reason in NEVER_RIGHT
     return (not group.is_fatal, not is_error, not crashed, before, rank.of_group(group))
 
@@ -240,6 +234,12 @@ _ASIDE = re.compile(r"\s*\([^()]*\)")
 _NUMBER = re.compile(r"(?<!code )(?<!signal )\b(?:0x[0-9a-f]+|\d+(?:[.:,]\d+)*)")
 _COUNT = re.compile(r"\(… (call|stream|attempt|hash value)s?\)")
 _SERIES = re.compile(r"(…(?:: …| \(… [a-z ]+\))?)(?:, …(?:: …| \(… [a-z ]+\))?)+")
+
+
+def _gist_of(decision: Decision) -> str:
+    """Return the gist of a finding; of a precondition, the gist of what was observed."""
+    observed = decision.saw.partition(OBSERVED)[2] if decision.is_before_check else ""
+    return gist(observed) if observed else gist(decision.saw).partition(": …")[0]
 
 
 def gist(text: str, *, asides: bool = True) -> str:

@@ -27,7 +27,6 @@ from conformance.reporting.failure_groups import (
     Group,
     fits_another_edition,
     groups,
-    is_before_the_check,
     listed,
 )
 from conformance.reporting.outcome import counted
@@ -87,7 +86,7 @@ def failures(
         is_shared = group.ended_early and len(group.scenarios) > 1
         first = group.first.decision.clause
         if is_shared:
-            lines = _ended_alike(run, catalogue, group, repeat)
+            lines = _ended_alike(catalogue, group, repeat)
         else:
             others = [clause for clause in group.clauses if clause not in firsts]
             lines = _group(run, catalogue, group, others, repeat, is_again=first in described)
@@ -164,17 +163,21 @@ def _split_at_run(repeat: str) -> tuple[list[str], list[str]]:
     return words[:at], words[at + 1 :]
 
 
-def _ended_alike(run: Run, catalogue: Catalogue, group: Group, repeat: str) -> Iterator[str]:
+def _ended_alike(catalogue: Catalogue, group: Group, repeat: str) -> Iterator[str]:
     """Describe what ended several scenarios in one way."""
-    del run
     first, decision = group.first
+    clause = catalogue[decision.clause]
     reason = f" ({decision.reason.value})" if decision.reason else ""
+    stopped = " stopped before their check" if decision.is_before_check else ""
     count = len(group.scenarios)
-    yield f"{decision.verdict.value.upper()}{reason}  {count} scenarios: {group.gist}"
-    yield f"  first     {first.id}, for {decision.clause}: {catalogue[decision.clause].title}"
+    yield f"{decision.verdict.value.upper()}{reason}  {count} scenarios{stopped}: {group.gist}"
+    yield f"  first     {first.id}, for {clause.id}: {clause.title}"
+    if decision.is_before_check:
+        yield f"{_place(clause)} ({program_of(repeat)} explain {clause.id})"
     yield from _evidence(first, [decision], repeat)
     yield f"  also in   {listed([scenario.id for scenario in group.scenarios[1:]], SHOWN)}"
-    yield f"  clauses   {listed(group.clauses, CLAUSES_SHOWN)}"
+    if len(group.clauses) > 1:
+        yield f"  clauses   {listed(group.clauses, CLAUSES_SHOWN)}"
 
 
 def _group(
@@ -202,16 +205,12 @@ def _group(
         clauses = "1 more clause fails" if len(others) == 1 else f"{len(others)} more clauses fail"
         if group.first.decision.verdict is Verdict.ERROR:
             clauses = clauses.replace("fails", "has no verdict").replace("fail", "have no verdict")
-        yield f"  likewise  {clauses} in the same way (-v describes {_them(others)}):"
+        yield f"  likewise  {clauses} in the same way:"
         for other in others[:SHOWN]:
-            clause = catalogue[other]
-            yield f"{'':12}{other:14}{clause.title} [{clause.strength.value}]"
+            clause, scenario = catalogue[other], group.of(other)[0].scenario
+            yield f"{'':12}{other:14}{clause.title} [{clause.strength.value}] in {scenario.id}"
         if len(others) > SHOWN:
             yield f"{'':12}and {len(others) - SHOWN} more"
-
-
-def _them(several: Collection[str]) -> str:
-    return "it" if len(several) == 1 else "them"
 
 
 def _of_clause(
@@ -231,12 +230,13 @@ def _of_clause(
         yield "  rule      as above: here another check of it fails, or in another way"
     else:
         yield f"{_place(clause)} ({program_of(repeat)} explain {clause.id})"
-        yield from wording_lines(clause, result)
+        yield from wording_lines(clause, result, first.editions_consistent)
         if clause.basis:
             yield f"  basis     {clause.paraphrase}"
-    several = len(_editions_shown(clause, result)) > 1
-    if several and result.edition and result.editions_consistent is not None:
-        yield _judged(result.edition, result.editions_consistent)
+    several = len(_relevant(clause, result.edition, result.editions_consistent)) > 1
+    if several and result.edition and first.editions_consistent is not None:
+        judged = _judged_here(first.editions_consistent, result)
+        yield f"  judged    by the wording of {result.edition}; {judged}"
     if first.reason is Reason.STATED:
         fits = fits_another_choice(decision for _, decision in places)
         mend = "correct the client, or that line" if fits else "correct the client"
@@ -284,33 +284,65 @@ def _heading(clause: Clause, verdict: Verdict, reason: Reason | None) -> str:
 
 
 def _judged(edition: str, consistent: Collection[str]) -> str:
-    behavior = behavior_text(consistent) if consistent else "the behavior fits no wording"
-    return f"  judged    by the wording of {edition}; {behavior}"
+    return f"  judged    by the wording of {edition}; {_behavior(consistent)}"
 
 
-def wording_lines(clause: Clause, result: ClauseResult | None = None) -> Iterator[str]:
+def _judged_here(consistent: Collection[str], result: ClauseResult) -> str:
+    """Describe the behavior in one scenario, and in all of its clause if no wording fits all."""
+    if result.editions_consistent or not consistent:
+        return _behavior(result.editions_consistent or consistent)
+    count = len(result.scenarios)
+    every = f"{count} scenarios of the clause" if count > 1 else "checks of this scenario"
+    return f"here {_behavior(consistent)}, but no one wording fits all {every}"
+
+
+def _behavior(consistent: Collection[str]) -> str:
+    return behavior_text(consistent) if consistent else "the behavior fits no wording"
+
+
+def wording_lines(
+    clause: Clause,
+    result: ClauseResult | None = None,
+    consistent: Collection[str] | None = None,
+) -> Iterator[str]:
     """Return the wordings of a clause, each as a line; `labelled_wordings` has the arguments."""
-    yield from (f"  {label:8}  {text}" for label, text in labelled_wordings(clause, result))
+    wordings = labelled_wordings(clause, result, consistent)
+    yield from (f"  {label:8}  {text}" for label, text in wordings)
 
 
 def labelled_wordings(
-    clause: Clause, result: ClauseResult | None = None
+    clause: Clause,
+    result: ClauseResult | None = None,
+    consistent: Collection[str] | None = None,
 ) -> Iterator[tuple[str, str]]:
     """Return the wordings of a clause: with their editions, if there are several.
+
+    For a reader of a failure, these are the wording that judges the client and those that its
+    behavior matches.
 
     Args:
         clause: the clause.
         result: of a client, if the wordings are for a reader of its failure.
+        consistent: the editions that the shown scenario matches; None: those of the result.
     """
-    shown = _editions_shown(clause, result)
-    for edition in shown:
-        of = f"edition {edition}: " if len(shown) > 1 else ""
-        yield _label(clause, edition), f"{of}{clause.wordings[edition]}"
+    if result is None:
+        judging, matched, relevant = None, set[str](), clause.editions
+    else:
+        judging, matched = result.edition, {*(consistent or result.editions_consistent or ())}
+        relevant = _relevant(clause, judging, matched)
+    for edition in sorted(relevant, key=lambda edition: edition != judging):
+        of = f"edition {edition}: " if len(relevant) > 1 else ""
+        if judging in {None, edition}:
+            yield _label(clause, edition), f"{of}{clause.wordings[edition]}"
+        elif edition in matched:
+            yield "matches", f"{of}{clause.wordings[edition]}"
 
 
-def _editions_shown(clause: Clause, result: ClauseResult | None) -> tuple[str, ...]:
+def _relevant(
+    clause: Clause, judging: str | None, matched: Collection[str] | None
+) -> tuple[str, ...]:
     """Return the editions without that of Envoy, unless it explains what a client did."""
-    if result is None or ENVOY in {result.edition, *(result.editions_consistent or ())}:
+    if ENVOY in {judging, *(matched or ())}:
         return clause.editions
     return tuple(edition for edition in clause.editions if edition != ENVOY)
 
@@ -366,7 +398,7 @@ def evidence_of(decision: Decision) -> tuple[tuple[str, str], ...]:
         ("expected", expected),
         ("observed", observed),
         ("differs", decision.differs),
-        ("stopped", STOPPED if is_before_the_check(decision) else ""),
+        ("stopped", STOPPED if decision.is_before_check else ""),
     )
     return tuple((name, text) for name, text in found if text)
 

@@ -118,7 +118,24 @@ def _deviates(run: Run, *, strict: bool) -> str:
         return f"does not conform ({failed}; --no-baseline counts recorded failures, too)"
     known = f", {_known(run)} known" if _known(run) else ""
     more = "" if strict or not _is_lenient(run) else "; SHOULD clauses count with --strict"
-    return f"does not conform ({counted(new, 'newly failed clause')}{known}{more})"
+    begin = f"{counted(new, 'newly failed clause')}{_before_check(run, strict=strict)}"
+    return f"does not conform ({begin}{known}{more})"
+
+
+def _before_check(run: Run, *, strict: bool) -> str:
+    """Return how many of the newly failed clauses no scenario reached the check of."""
+    failed = [
+        finding
+        for scenario in run.scenarios
+        for finding in scenario.findings
+        if finding.verdict is Verdict.FAIL and not finding.expected
+    ]
+    checked = {finding.clause for finding in failed if not finding.is_before_check}
+    count = sum(
+        is_fatal(run.clauses[clause], strict=strict)
+        for clause in {finding.clause for finding in failed} - checked
+    )
+    return f", {count} of them before {'its' if count == 1 else 'their'} check" if count else ""
 
 
 def _is_lenient(run: Run) -> bool:

@@ -191,9 +191,9 @@ NO_KEYS = msgspec.structs.replace(CHANGED, choices=("none of the known",))
     [
         (
             [EDITION],
-            "1 failure shows the behavior of A61, but client.toml declares another edition. ",
+            "A42-PRO-10 shows the behavior of A61, but client.toml declares another edition. ",
         ),
-        ([EDITION, fails(MUST), fails(OTHER)], "But 2 match no wording. A defect can look"),
+        ([EDITION, fails(MUST), fails(OTHER)], "The other 2 newly failed clauses match no"),
         ([EDITION, fails(MUST)], "If a change of the client caused this, it is a regression. "),
         (
             [errs(Reason.TIMING, "late")],
@@ -263,7 +263,7 @@ def test_the_next_steps_stand_once_behind_all_failures() -> None:
             ("envoy",),
             [
                 "requires  edition A32: The client must",
-                "says      edition envoy: Envoy has no more",
+                "matches   edition envoy: Envoy has no more",
             ],
         ),
     ],
@@ -276,11 +276,42 @@ def test_the_wording_of_envoy_is_shown_only_if_it_explains_something(
         "A32-CB-01", "OPEN", reason=reason, edition="A32", editions_consistent=consistent
     )
     (text,) = texts(run(record("a", failed)))
-    shown = [
-        line.strip() for line in text.splitlines() if line.startswith(("  requires", "  says"))
-    ]
+    labels = ("  requires", "  says", "  matches")
+    shown = [line.strip() for line in text.splitlines() if line.startswith(labels)]
     assert all(line.startswith(begin) for line, begin in zip(shown, lines, strict=True))
     assert ("  judged" in text) == bool(consistent)
+
+
+def test_a_scenario_has_the_wordings_that_judge_and_match_it() -> None:
+    of_all, of_one = [
+        fails("A42-PRO-10", "no attempt", reason=Reason.EDITION, edition="A61", wanted="one")
+        for _ in range(2)
+    ]
+    of_all = msgspec.structs.replace(of_all, editions_consistent=("A42",), saw="one attempt")
+    of_one = msgspec.structs.replace(of_one, editions_consistent=("A61-2023",))
+    for text in texts(run(record("a", of_all), record("b", of_one))):
+        assert "FAIL (deviates)  A42-PRO-10" in text
+        assert ", but no one wording fits all 2 scenarios of the clause" in text
+        assert "fits no wording" not in text
+    (alone,) = texts(run(record("b", of_one)))
+    assert "\n  requires  edition A61: " in alone.partition("\n  matches   edition A61-2023: ")[0]
+    assert "\n  matches   edition A61-2023: " in alone
+    assert "edition A42: " not in alone
+    assert "by the wording of A61; the behavior is that of A61-2023\n" in alone
+
+
+def test_a_clause_whose_check_no_scenario_reached_is_counted_so() -> None:
+    saw = "expected connection attempts: 1 or more in all within 10 s, saw no attempt, though A"
+    stopped = [record(name, fails(OTHER, saw, wanted="")) for name in ("a", "b")]
+    made = run(*stopped, record("c", fails()))
+    assert "(2 newly failed clauses, 1 of them before its check)" in shown(made)
+    _, text = texts(made)
+    begin = "\nFAIL (deviates)  2 scenarios stopped before their check: no attempt, though A\n"
+    assert text.startswith(begin)
+    assert "\n  rule      A42, " in text
+    assert "\n  clauses " not in text
+    reached = run(*stopped, record("c", fails()), record("d", fails(OTHER)))
+    assert "before" not in shown(reached).splitlines()[-1]
 
 
 def test_a_checkout_is_compared_with_its_base() -> None:
@@ -388,8 +419,8 @@ def test_many_configurations_are_counted() -> None:
 def test_every_clause_of_a_group_is_described_in_a_verbose_report() -> None:
     made = run(record("a", fails(MUST), fails(OTHER)))
     (brief,) = texts(made)
-    assert "likewise  1 more clause fails in the same way (-v describes it):\n" in brief
+    assert "likewise  1 more clause fails in the same way:\n" in brief
     other = CATALOGUE[next(id_ for id_ in (MUST, OTHER) if f"  {id_}  " not in brief[:60])]
-    assert f"\n{'':12}{other.id:14}{other.title} [{other.strength.value}]" in brief
+    assert f"\n{'':12}{other.id:14}{other.title} [{other.strength.value}] in a\n" in brief + "\n"
     assert f"explain {MUST})" in brief or f"explain {OTHER})" in brief
     assert len(texts(made, verbose=True)) == 2
