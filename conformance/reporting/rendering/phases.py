@@ -96,7 +96,7 @@ def in_words(several: Iterable[Phase]) -> Iterator[tuple[str, bool]]:
             f"{each.verdict.value.upper()}  {each.clause}" + (f", {each}" if each.calls else "")
             for each in phase.judged
         ]
-        at = "in all" if phase.at is None else f"{phase.at:.3f} s"
+        at = "overall" if phase.at is None else f"{phase.at:.3f} s"
         for who, said in (("suite", phase.actions), ("client", phase.outcome), ("judged", judged)):
             for number, words in enumerate(said):
                 begun = f"{at:>9}  {'' if number else who:6}  "

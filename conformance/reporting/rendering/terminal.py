@@ -41,6 +41,9 @@ PER_ENTRY = 2
 
 SIGNS = {Shape.PUSH: "▼", Shape.ACK: "▲", Shape.NACK: "✕", Shape.ASK: "○", Shape.TICK: "│"}
 
+NOT_SERVING = "░"
+"""Draws the time in which an endpoint closes, holds or stalls connections, as a label says."""
+
 SPANS = {Tone.GOOD: "━", Tone.BAD: "✗", Tone.SUITE: "▒", Tone.PLAIN: "─", Tone.FAINT: "·"}
 
 LEGEND = {
@@ -51,7 +54,8 @@ LEGEND = {
     "│": "event",
     "━": "ok",
     "✗": "failed",
-    "▒": "suite waiting, late or closing",
+    "░": "endpoint not serving",
+    "▒": "suite waiting or late",
     "─": "waiting",
     "·": "idle",
     "┊": "folded",
@@ -186,11 +190,7 @@ def timeline_lines(it: Timeline, width: int) -> Iterator[Line]:
     """Lanes of signs on one clock."""
     columns = max(LEAST, width - NAMES - 1)
     scale = scale_of(it)
-    axis = [" "] * (columns + 12)
-    for at, label in scale.ticks:
-        place = min(columns - 1, int(at * columns / 100))
-        axis[place : place + len(label)] = label
-    yield f"{'':{NAMES}}{''.join(axis).rstrip()}", "dim"
+    yield f"{'':{NAMES}}{axis(scale, it.end, columns)}", "dim"
     group, used = "", ""
     for lane in it.lanes:
         if lane.group != group:
@@ -201,11 +201,36 @@ def timeline_lines(it: Timeline, width: int) -> Iterator[Line]:
         yield f"  {_shortened(lane.name):{NAMES - 2}}{drawn}", ""
     for words in it.left_out:
         yield f"  not drawn: {words}", "dim"
-    yield "  ".join(f"{sign} {what}" for sign, what in LEGEND.items() if sign in used), "dim"
+    yield from ((row, "dim") for row in legend(used, width))
     names = {lane.name for lane in it.lanes if lane.group == SUITE}
     for name, meaning in ROWS.items():
         if name in names:
             yield f"{name}: {meaning}", "dim"
+
+
+def legend(used: str, width: int) -> Iterator[str]:
+    """Yield what the used signs mean, in rows that fit the width."""
+    row = ""
+    for each in (f"{sign} {what}" for sign, what in LEGEND.items() if sign in used):
+        if row and len(row) + len(each) + 2 > width:
+            yield row
+            row = ""
+        row += f"  {each}" if row else each
+    yield row
+
+
+def axis(scale: Scale, end: float, columns: int) -> str:
+    """Return the labels of a clock, apart from each other; the last one is the end."""
+    last = f"{end:.2f} s"
+    row = [*last.rjust(columns)]
+    room = columns - len(last)
+    free = 0
+    for at, label in scale.ticks:
+        place = int(at * columns / 100)
+        if free <= place < room - len(label):
+            row[place : place + len(label)] = label
+            free = place + len(label) + 1
+    return "".join(row)
 
 
 def _shortened(name: str) -> str:
@@ -227,8 +252,7 @@ def drawn_row(lane: Lane, scale: Scale, columns: int) -> str:
         last = first
         if mark.until is not None:
             last = min(columns - 1, int(scale.x(mark.until) * columns / 100))
-        sign = _sign(mark) if mark.until is None else SPANS[mark.tone]
-        row[first : last + 1] = sign * (last + 1 - first)
+        row[first : last + 1] = _signs(mark, last + 1 - first)
         owners[first : last + 1] = [mark] * (last + 1 - first)
     for mark in lane.marks:
         if mark.label and mark.until is not None:
@@ -245,5 +269,12 @@ def _label(row: list[str], is_free: Sequence[bool], label: str) -> None:
             return
 
 
-def _sign(mark: Mark) -> str:
-    return SIGNS.get(mark.shape, "│")
+def _signs(mark: Mark, columns: int) -> str:
+    """Return the characters of a mark; one that failed was waiting until its end."""
+    if mark.until is None:
+        return SIGNS.get(mark.shape, "│") * columns
+    if mark.shape is Shape.BAND and mark.tone is Tone.SUITE:
+        return NOT_SERVING * columns
+    if mark.shape is Shape.SPAN and mark.tone is Tone.BAD:
+        return SPANS[Tone.PLAIN] * (columns - 1) + SPANS[Tone.BAD]
+    return SPANS[mark.tone] * columns

@@ -305,6 +305,9 @@ def _most_told(
     clusters: Mapping[str, Collection[str]],
     priorities: Mapping[str, str],
 ) -> tuple[list[Lane], tuple[str, ...]]:
+    """Return the lanes of the endpoints with the most marks, by priority."""
+    if len({name for names in clusters.values() for name in names}) == 1:
+        clusters = {}
     kept = {*sorted(found, key=lambda name: -len(found[name]))[:MOST_ENDPOINTS]}
     lanes = [
         Lane(
@@ -312,7 +315,7 @@ def _most_told(
             name=" ".join(_named(address, clusters.get(address, ()), priorities)),
             marks=tuple(marks),
         )
-        for address, marks in found.items()
+        for address, marks in sorted(found.items(), key=lambda row: priorities.get(row[0], ""))
         if address in kept
     ]
     rest = len(found) - len(lanes)

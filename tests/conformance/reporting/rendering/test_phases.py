@@ -191,7 +191,7 @@ def test_what_failed_by_something_else_than_calls_comes_last() -> None:
     assert len(phases(FOLDER, [on_calls, decided(Verdict.FAIL, States(()))])) == 4
     *_, last = phases(FOLDER, [decided(Verdict.ERROR, None), decided(Verdict.PASS, calls_of(4))])
     assert (last.at, last.is_bad, [*map(str, last.judged)]) == (None, True, [""])
-    assert [*in_words([last])] == [(f"   in all  judged  ERROR  {CLAUSE}", True)]
+    assert [*in_words([last])] == [(f"  overall  judged  ERROR  {CLAUSE}", True)]
 
 
 def test_a_call_on_which_a_clause_is_decided_twice_is_counted_once() -> None:

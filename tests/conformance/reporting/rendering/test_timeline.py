@@ -6,8 +6,15 @@ import msgspec
 import pytest
 
 from conformance.reporting.rendering.drawing import SINGLE, Piece, Scale, drawn_lane, scale_of
-from conformance.reporting.rendering.folder import Accepted, EndpointAttempt, Mode
-from conformance.reporting.rendering.terminal import drawn_row
+from conformance.reporting.rendering.folder import (
+    Accepted,
+    EndpointAttempt,
+    Event,
+    GateAction,
+    Mode,
+    Resource,
+)
+from conformance.reporting.rendering.terminal import axis, drawn_row, legend
 from conformance.reporting.rendering.timeline import Lane, Mark, Shape, Timeline, Tone, timeline
 from tests.conformance.reporting.rendering.sample_folder import (
     WHOLE,
@@ -28,7 +35,7 @@ def test_all_of_a_scenario_is_on_one_clock() -> None:
         ("control plane", "EDS"),
         ("control plane", "unknown type"),
         ("control plane", "load"),
-        ("endpoints", f"{A} c"),
+        ("endpoints", A),
         ("calls", "channel-1"),
         ("channels", "channel-1"),
         ("suite", "deadlines"),
@@ -41,7 +48,7 @@ def test_all_of_a_scenario_is_on_one_clock() -> None:
         (0.5, "push", "EDS version 2 sent: nothing (odd)"),
         (0.6, "nack", "EDS version 2 rejected: bad"),
     ]
-    assert marks_of(found.lanes, f"{A} c") == [
+    assert marks_of(found.lanes, A) == [
         (0.0, "band", "its gate: SERVE"),
         (1.0, "band", "its gate: STALL"),
         (1.1, "tick", "kill: all live connections"),
@@ -122,9 +129,9 @@ def test_many_calls_are_drawn_as_how_many_began_when() -> None:
 @pytest.mark.parametrize(
     ("ticks", "row"),
     [
-        ((), "CLOSE▒▒▒▒▒▒▒▒▒▒▒"),
-        ((3.0,), "▒▒▒│CLOSE▒▒▒▒▒▒▒"),
-        ((3.0, 8.0, 13.0), "▒▒▒│▒▒▒▒│▒▒▒▒│▒▒"),
+        ((), "CLOSE░░░░░░░░░░░"),
+        ((3.0,), "░░░│CLOSE░░░░░░░"),
+        ((3.0, 8.0, 13.0), "░░░│░░░░│░░░░│░░"),
     ],
 )
 def test_a_label_covers_no_mark(ticks: tuple[float, ...], row: str) -> None:
@@ -132,3 +139,43 @@ def test_a_label_covers_no_mark(ticks: tuple[float, ...], row: str) -> None:
     points = (Mark(at=at, shape=Shape.TICK, what="event") for at in ticks)
     scale = Scale((Piece(0, 40, 0, 100, folded=False),))
     assert drawn_row(Lane(group="endpoints", name="a", marks=(band, *points)), scale, 40) == row
+
+
+def test_a_call_waits_until_it_fails() -> None:
+    scale = Scale((Piece(0, 40, 0, 100, folded=False),))
+    failed = Mark(at=0, until=5, shape=Shape.SPAN, tone=Tone.BAD, what="call-0 UNAVAILABLE")
+    lane = Lane(group="calls", name="channel-1", marks=(failed,))
+    assert drawn_row(lane, scale, 40) == "─────✗"
+
+
+def test_the_labels_of_the_clock_end_with_the_scenario() -> None:
+    scale = Scale((Piece(0, 5.1, 0, 100, folded=False),))
+    assert axis(scale, 5.1, 40) == "0 s    1 s     2 s     3 s        5.10 s"
+    close = Scale((Piece(0, 0.42, 0, 100, folded=False),))
+    labels = axis(close, 0.42, 40)
+    assert labels.startswith("0 s 0.05 s 0.15 s ")
+    assert labels.endswith(" 0.42 s")
+
+
+def test_the_meaning_of_signs_fits_the_width() -> None:
+    rows = [*legend("▼▲✕│━✗░▒─·┊", 80)]
+    assert all(len(row) <= 80 for row in rows)
+    assert "  ".join(rows).count("  ") == 10
+
+
+def test_endpoints_are_in_the_order_of_priorities() -> None:
+    lower, higher = "127.0.0.1:1", "127.0.0.1:2"
+    localities = ", ".join(
+        f'{{"priority": {priority}, "lbEndpoints": [{{"endpoint": {{"address": {{"socketAddress": '
+        f'{{"address": "127.0.0.1", "portValue": {port}}}}}}}}}]}}'
+        for port, priority in ((1, 1), (2, 0))
+    )
+    contents = msgspec.Raw(f'{{"endpoints": [{localities}]}}'.encode())
+    resource = Resource(name="c", type_url="endpoints", message=contents)
+    event = Event(event="Response", at=1, kind="endpoints", resources=(resource,))
+    actions = [GateAction(at=1, endpoint=each, mode=Mode("SERVE")) for each in (lower, higher)]
+    found = timeline(
+        msgspec.structs.replace(WHOLE, events=(event,), actions=tuple(actions), attempts=())
+    )
+    names = [lane.name for lane in found.lanes if lane.group == "endpoints"]
+    assert names == [f"p0 {higher}", f"p1 {lower}"]
