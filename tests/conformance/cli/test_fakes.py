@@ -144,7 +144,9 @@ async def test_a_maintainer_can_act_on_what_is_said(fakes: Fakes, name: str) -> 
     said = ended.out
     assert f"{kind} ({scenario['reason']})  A42-RING-09  {load()['A42-RING-09'].title}" in said
     assert "[MUST]" in said
-    assert f"show {shlex.quote(scenario['evidence'])}" in said
+    folder = ended.evidence / name / SCENARIO
+    assert scenario["evidence"] == str(folder)
+    assert re.search(rf"show '?\S*{re.escape(str(Path(name, SCENARIO)))}'?\n", said)
     repeat = f"--seed {ended.report['provenance']['seed']} --scenario '{SCENARIO}'"
     assert f" run {shlex.quote(str(ADAPTERS / name))} {repeat}" in said
     assert "https://example.com/issues" not in said  # it is the user's own adapter

@@ -55,10 +55,11 @@ UNSEEN = {
     "scenarios/circuit_breaking/circuit_breaking.py: test_ended_requests: call",
     # How long these took is judged.
     "scenarios/data_errors/missing_resources.py: test_timer_on_new_stream: over",
+    "scenarios/data_errors/missing_resources.py: test_timer_of_next_subscription: over",
     "scenarios/data_errors/data_errors.py: test_missing_endpoints: over",
     # These, too, are judged by what arrived.
-    "scenarios/helpers/outliers.py: repeat: over",
-    "scenarios/helpers/outliers.py: steady_calls: over",
+    "scenarios/helpers/ejection_times.py: repeat: over",
+    "scenarios/helpers/ejection_times.py: steady_calls: over",
     "scenarios/aggregate/tree.py: test_depth_corrected: call",
     "scenarios/ring_hash/aggregated_state.py: test_no_idle_between_attempts: over",
     "scenarios/load_reports/load_report.py: test_drops: call",
