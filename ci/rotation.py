@@ -131,7 +131,10 @@ WATCHED = {
         "conformance/runner/retry.py",
         "conformance/world/launched.py",
     ),
+    "tests/conformance/reporting/site/test_pages.py": ("conformance/reporting/site/",),
+    "tests/conformance/runner/test_fast.py": ("conformance/runner/selection.py",),
     "tests/fakexds/test_go_module.py": ("go/", "fake_control_plane/control.proto"),
+    "tests/pytest_xdspec/test_plugin.py": ("docs/own-scenarios/", "pytest_xdspec/"),
 }
 """Beginnings of the paths with which slow tests run on any day, by file of tests."""
 

@@ -205,6 +205,7 @@ OWN = """
 """
 
 
+@pytest.mark.slow
 def test_what_else_one_may_do(project: Path) -> None:
     folder = with_tests(project, re.sub(r"^    ", "", OWN, flags=re.MULTILINE))
     ended = run(folder, "-rA", "-W", "error", "--xdspec-client=reference")
@@ -249,23 +250,28 @@ def test_what_else_one_may_do(project: Path) -> None:
 
 # Bad input is a sentence.
 
+RIGHT = "--xdspec-client=reference"
+STILLBORN = f"--xdspec-client={ADAPTERS / 'stillborn'}"
+
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         ((), "a test wants a world, and no client is named: add --xdspec-client"),
         (("--xdspec-client=nobody",), "there is no client nobody"),
-        (("--xdspec-client=reference+nothing",), "nothing"),
-        (("--xdspec-client=reference", "--xdspec-env=x"), "'x' is not of the form NAME=VALUE"),
-        (("--xdspec-client=reference", "--xdspec-out=/proc/x"), "nothing can be kept in /proc/x"),
-        (("--xdspec-client=reference", "--xdspec-seed=x"), "--xdspec-seed: invalid int value"),
-        (("--xdspec-client=reference", "-p", "no:asyncio"), "which is not loaded"),
-        ((f"--xdspec-client={ADAPTERS / 'stillborn'}",), "the client exited with code 1"),
-        pytest.param(
-            *((f"--xdspec-client={ADAPTERS / 'stillborn'}", "-n2"), "exited with code 1"),
-            marks=pytest.mark.slow,
+        ((STILLBORN,), "the client exited with code 1"),
+        *(
+            pytest.param(*row, marks=pytest.mark.slow)
+            for row in [
+                (("--xdspec-client=reference+nothing",), "nothing"),
+                ((RIGHT, "--xdspec-env=x"), "'x' is not of the form NAME=VALUE"),
+                ((RIGHT, "--xdspec-out=/proc/x"), "nothing can be kept in /proc/x"),
+                ((RIGHT, "--xdspec-seed=x"), "--xdspec-seed: invalid int value"),
+                ((RIGHT, "-p", "no:asyncio"), "which is not loaded"),
+                ((STILLBORN, "-n2"), "exited with code 1"),
+                (("-o", "xdspec_clients=nobody"), "there is no client nobody"),
+            ]
         ),
-        (("-o", "xdspec_clients=nobody"), "there is no client nobody"),
     ],
 )
 def test_bad_input_is_a_sentence(project: Path, words: tuple[str, ...], said: str) -> None:
@@ -286,6 +292,7 @@ def test_a_missing_toolchain_is_a_sentence(project: Path, tmp_path: Path) -> Non
     assert "Traceback" not in ended.said
 
 
+@pytest.mark.slow
 def test_a_mark_that_nobody_knows_is_a_sentence(project: Path) -> None:
     text = "@pytest.mark.xdspec(wants=())\nasync def test_one(world): ...\n"
     ended = run(with_tests(project, text), "--xdspec-client=reference")
@@ -303,6 +310,7 @@ def test_where_no_test_wants_a_world_no_client_is_made(project: Path) -> None:
 # Who does not ask for it has none of it.
 
 
+@pytest.mark.slow
 def test_the_options_are_told_where_it_is_loaded_and_nowhere_else(
     project: Path, tmp_path: Path
 ) -> None:

@@ -53,6 +53,7 @@ async def test_isolated_scenarios_do_not(xdspec: Command) -> None:
     assert verdicts(isolated) == verdicts(shared)
 
 
+@pytest.mark.slow
 async def test_a_leak_between_channels_is_told_and_fails_no_clause(xdspec: Command) -> None:
     ended = await run(xdspec, "leaker")
     assert ended.code == 0, ended.said

@@ -126,7 +126,7 @@ def installed(folder: Path, place: str, core: str = CORE) -> None:
 @pytest.mark.parametrize(
     ("name", "place"),
     [
-        ("shared: mine, @ü", "lib"),
+        pytest.param("shared: mine, @ü", "lib", marks=pytest.mark.slow),
         pytest.param("static", "lib64", marks=pytest.mark.slow),
         pytest.param("debian", "lib/x86_64-linux-gnu", marks=pytest.mark.slow),
     ],

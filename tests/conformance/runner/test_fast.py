@@ -60,6 +60,7 @@ def test_a_clause_on_the_length_is_skipped() -> None:
     assert said["A42-FAIL-12"] == (Verdict.ERROR, Reason.SUITE)  # it was to be judged
 
 
+@pytest.mark.slow
 async def test_a_fast_run(xdspec: Any) -> None:
     """The reference client waits for its timer, and not for the gRFC's."""
     ended = await xdspec.run("run", "reference", "--fast", "--scenario", "failover_timer.*stalled*")

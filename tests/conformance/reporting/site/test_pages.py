@@ -74,6 +74,7 @@ def test_tables_say_what_their_cells_are(folder: Path) -> None:
             assert all(head.get("scope") for head in heads), page
 
 
+@pytest.mark.slow
 def test_the_first_page_is_small_enough_for_twelve_runs(tmp_path: Path) -> None:
     """All clauses, of twelve runs: nobody waits for a matrix on a phone."""
     said = [decision(clause.id, FAILED) for clause in CATALOGUE if not clause.unobservable]
