@@ -55,6 +55,9 @@ from conformance.spec.catalogue import Catalogue
 REPORT: Final = ".json"
 """Ends the name of a report; another file may be a package."""
 
+EVIDENCE: Final = "gate"
+"""The folder for evidence, within that of runs: a gate replaces no evidence of a run."""
+
 TROUBLES: Final = {Exit.INTERRUPTED, Exit.SUITE_TROUBLE, Exit.ADAPTER_TROUBLE}
 
 
@@ -119,6 +122,7 @@ def gate(
         several=True,
         conclude=lambda *_: None,
         shows_totals=False,
+        evidence_in=EVIDENCE,
     )
     both = Both(session, options, catalogue, screen, is_quick=wish.quick)
     with last_words(session.break_off):

@@ -73,6 +73,7 @@ class Session:
         several: bool,
         conclude: Callable[[Console, Report], None] | None = None,
         shows_totals: bool = True,
+        evidence_in: str = "",
     ) -> None:
         """Clients of one command.
 
@@ -84,10 +85,12 @@ class Session:
             several: whether more than one client is run.
             conclude: prints the result of all clients at the end; then each gets a short one only.
             shows_totals: whether each client gets this short one.
+            evidence_in: a folder for the evidence, within that of runs, which they do not replace.
         """
         self._several = several
         self._conclude = conclude
         self._shows_totals = shows_totals
+        self._evidence = options.out.absolute() / evidence_in
         self._options = options
         self._catalogue = catalogue
         self._screen = screen
@@ -399,7 +402,7 @@ class Session:
 
     def folder(self, client: Prepared) -> Path:
         """Return where the evidence of a client goes."""
-        return self._options.out.absolute() / client.name.replace(os.sep, "-")
+        return self._evidence / client.name.replace(os.sep, "-")
 
     def _write(self, *, begins: bool = False) -> None:
         """Write the reports for programs, as far as they are; the command goes on without them.

@@ -54,8 +54,8 @@ Alike = Sequence[tuple[Sequence[Change], Group]]
 
 WHAT_TO_DO: Final = (
     "Clauses are rules of the gRFCs on xDS load balancing, which this tool checks from outside. "
-    "What to do now: *When a build is red* in docs/in-ci.md of xdspec. A repeat moves the "
-    "evidence to FOLDER-before."
+    "What to do now: *When a build is red* in docs/in-ci.md of xdspec. A repeat keeps this "
+    "evidence; the next gate replaces it."
 )
 
 # For people.

@@ -75,11 +75,21 @@ async def test_a_base_that_went_on_is_noted(xdspec: Any, library: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_all_results_of_a_change_agree(xdspec: Any, library: Path) -> None:
+async def test_all_results_of_a_change_agree(xdspec: Any, library: Path, tmp_path: Path) -> None:
     commit(library)
     (library / "ring").write_text("down")
     words = ("gate", COMPILED, "--source", str(library), "--base", "v1.7.0", *ONE)
-    bad = await xdspec.run(*words, "--json", "gate.json", "--junit", "gate.xml", "--markdown")
+    out = tmp_path / "evidence"
+    ran = await xdspec.run("run", *words[1:4], *ONE, "--out", str(out))
+    assert ran.code == 1, ran.said
+    of_run = {path: path.stat().st_mtime_ns for path in out.rglob("scenario.json")}
+    written = ("--json", "gate.json", "--junit", "gate.xml", "--markdown", "--out", str(out))
+    bad = await xdspec.run(*words, *written)
+    now = {path: path.stat().st_mtime_ns for path in out.rglob("scenario.json")}
+    assert of_run.items() <= now.items(), "a gate replaces no evidence of a run"
+    added = {path.relative_to(out).parts[:2] for path in now.keys() - of_run.keys()}
+    assert ("gate", "compiled@source") in added
+    assert {folder for folder, _ in added} == {"gate"}
     found = json.loads((bad.folder / "gate.json").read_text())
     assert [change["clause"] for change in found["changes"]] == [SHOULD, CLAUSE]
     assert [change["is_fatal"] for change in found["changes"]] == [False, True]

@@ -334,8 +334,7 @@ def test_evidence_is_named_and_others_of_the_same_cause_are_listed() -> None:
     repeat = "./xdspec run one --seed 1"
     text = "\n".join(lines(found, head, CATALOGUE, repeat))
     assert "\n    evidence  ./xdspec show 'out/one/a b'\n" in text
-    edition = CATALOGUE[CLAUSE].editions[0]
-    assert CATALOGUE[CLAUSE].wordings[edition] in text
+    assert CATALOGUE[CLAUSE].worded(f"{head.clauses[CLAUSE].edition}") in text
     assert "served    RING_HASH, 2 endpoints (the first of 2 configurations)\n" in text
     title, strength = CATALOGUE[OTHER].title, CATALOGUE[OTHER].strength.value
     cause = f"    probably the same cause\n      {OTHER:14} {title} [{strength}]"
