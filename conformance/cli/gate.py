@@ -341,8 +341,6 @@ class Both:
         on_base = self._session.prepare(base.client) if base.client else None
         if base.client and on_base is None:
             return self._why_not()
-        if base.note:
-            say(self._screen, f"note: {base.note}")
         say(self._screen, "change: running all selected scenarios …")
         after = self._run(made)
         if after is None:

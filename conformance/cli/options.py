@@ -330,7 +330,8 @@ GATE = (
         group=SELECTION,
         is_flag=True,
         help="Run only scenarios that fit into about 30 s on two cores, for each side: those that "
-        "decide the most selected clauses. The result counts the clauses that are left out.",
+        "decide the most selected clauses. The result counts the clauses that are left out "
+        "or judged in part.",
     ),
     *WHICH,
     *HOW,

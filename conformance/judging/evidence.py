@@ -31,6 +31,9 @@ from regular_files import UntrustedFolder
 SCHEMA = 1
 FILE = "scenario.json"
 
+ALONE = "-alone"
+"""The end of an evidence folder's name, of a scenario that ran again."""
+
 
 SHORTENED = "it is about a timer that --fast shortens or skips"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -81,6 +81,28 @@ def groups(run: Run, catalogue: Catalogue) -> tuple[Group, ...]:
         for places in found.values()
     ]
     return tuple(sorted(made, key=lambda group: _group_rank(group, rank)))
+
+
+def described(
+    made: Sequence[Group], among: Collection[str] | None = None
+) -> Iterator[tuple[Group, tuple[str, ...]]]:
+    """Yield each group with the clauses to describe by it, the most basic one first.
+
+    The others fail likewise. A clause that is the first of another group is described there.
+
+    Args:
+        made: the groups.
+        among: the clauses to describe; None: all.
+    """
+    own = [
+        (group, [clause for clause in group.clauses if among is None or clause in among])
+        for group in made
+    ]
+    firsts = {clauses[0] for _, clauses in own if clauses}
+    for group, clauses in own:
+        if clauses:
+            first, *others = clauses
+            yield group, (first, *(clause for clause in others if clause not in firsts))
 
 
 def headline(clause: str, title: str, others: int) -> str:

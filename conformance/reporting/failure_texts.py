@@ -25,6 +25,7 @@ from conformance.reporting.client_log import log_lines
 from conformance.reporting.failure_groups import (
     FailedDecision,
     Group,
+    described,
     fits_another_edition,
     groups,
     listed,
@@ -80,17 +81,14 @@ def failures(
         ignored: the baseline, if the run does not use it.
     """
     made = groups(run, catalogue)
-    described: set[str] = set()
-    firsts = {group.first.decision.clause for group in made}
-    for group in made:
+    seen: set[str] = set()
+    for group, (first, *others) in described(made):
         is_shared = group.ended_early and len(group.scenarios) > 1
-        first = group.first.decision.clause
         if is_shared:
             lines = _ended_alike(catalogue, group, repeat)
         else:
-            others = [clause for clause in group.clauses if clause not in firsts]
-            lines = _group(run, catalogue, group, others, repeat, is_again=first in described)
-            described.add(first)
+            lines = _group(run, catalogue, group, others, repeat, is_again=first in seen)
+            seen.add(first)
         notes = [*_known_upstream(run, group, issues, ignored)]
         yield "\n".join(["", *map(block, (*lines, *notes))])
         if verbose and not is_shared:
@@ -202,15 +200,20 @@ def _group(
     first = group.clauses[0]
     yield from _of_clause(run, catalogue, group.of(first), repeat, is_again=is_again)
     if others:
-        clauses = "1 more clause fails" if len(others) == 1 else f"{len(others)} more clauses fail"
-        if group.first.decision.verdict is Verdict.ERROR:
-            clauses = clauses.replace("fails", "has no verdict").replace("fail", "have no verdict")
-        yield f"  likewise  {clauses} in the same way:"
+        yield f"  likewise  {alike(group, len(others))}:"
         for other in others[:SHOWN]:
             clause, scenario = catalogue[other], group.of(other)[0].scenario
             yield f"{'':12}{other:14}{clause.title} [{clause.strength.value}] in {scenario.id}"
         if len(others) > SHOWN:
             yield f"{'':12}and {len(others) - SHOWN} more"
+
+
+def alike(group: Group, count: int) -> str:
+    """Say that more clauses of a group fail, or have no verdict, in the same way."""
+    clauses = "1 more clause fails" if count == 1 else f"{count} more clauses fail"
+    if group.first.decision.verdict is Verdict.ERROR:
+        clauses = clauses.replace("fails", "has no verdict").replace("fail", "have no verdict")
+    return f"{clauses} in the same way"
 
 
 def _of_clause(

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from conformance.judging.verdicts import BAD, PRECEDENCE, Reason, Verdict
+from conformance.judging.verdicts import BAD, NONE_KNOWN, PRECEDENCE, Reason, Verdict
 from conformance.reporting.clause_summary import ClauseSummary, Kind
 from conformance.reporting.diff import ClauseDifference, Difference
 from conformance.reporting.failure_groups import listed
@@ -137,7 +137,7 @@ def _side(summary: ClauseSummary | None, *, with_edition: bool) -> str:
     if summary is None:
         return "not judged"
     is_choice = bool(summary.choices)
-    words = "; also: ".join(summary.choices) if is_choice else summary.verdict.value
+    words = _chosen(summary.choices) if is_choice else summary.verdict.value
     about = []
     if summary.editions:
         about.append(f"behavior of {' or '.join(summary.editions)}")
@@ -146,6 +146,12 @@ def _side(summary: ClauseSummary | None, *, with_edition: bool) -> str:
     if with_edition and summary.edition:
         about.append(f"judged by {summary.edition}")
     return f"{words} ({', '.join(about)})" if about else words
+
+
+def _chosen(choices: Sequence[str]) -> str:
+    """Quote the choices that a client was seen to make."""
+    quoted = (f"{choice} choices" if choice in NONE_KNOWN else f'"{choice}"' for choice in choices)
+    return f"chooses {' and '.join(quoted)}"
 
 
 def _why_spared(spared: Sequence[Change]) -> str:
@@ -249,6 +255,8 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
         if not self.broken:
             return f"this change breaks nothing{self._choices}"
         words = f"this change breaks {counted(len(self.broken), 'clause')}"
+        again = sum(change.is_repeated for change in self.broken)
+        words += f", {again} reproduced" if 0 < again < len(self.broken) else ""
         spared = [change for change in self.broken if not change.is_fatal]
         if spared:
             fatal = len(self.broken) - len(spared)

@@ -9,10 +9,19 @@ from pathlib import Path
 from typing import Final
 from xml.etree.ElementTree import Element, ElementTree, SubElement
 
+from conformance.judging.evidence import ALONE
 from conformance.judging.verdicts import Verdict
 from conformance.reporting.clause_summary import Kind
 from conformance.reporting.client_log import log_lines
-from conformance.reporting.failure_groups import FailedDecision, Group, groups, headline, listed
+from conformance.reporting.failure_groups import (
+    FailedDecision,
+    Group,
+    described,
+    groups,
+    headline,
+    listed,
+)
+from conformance.reporting.failure_texts import alike as fail_alike
 from conformance.reporting.failure_texts import (
     evidence_of,
     labelled_wordings,
@@ -39,7 +48,11 @@ NAMED: Final = 12
 CHOICE: Final = "client.toml states another choice: if you mean this change, correct [[choices]]"
 """The hint at a free choice that a change makes otherwise."""
 
-NOT_COUNTED: Final = f"not counted, because chance may explain it (p > {BY_CHANCE})"
+BY_LUCK: Final = f"not counted, because chance may explain it (p > {BY_CHANCE})"
+
+TOO_FEW_REPEATS: Final = "not counted, because it was not repeated often enough"
+
+CHOICES_VARY: Final = "not counted, because the choices of the client vary"
 
 LEFT_OUT: Final = "left out by --quick"
 """Names the clauses that were selected, but not judged."""
@@ -56,6 +69,10 @@ WHAT_TO_DO: Final = (
     "Clauses are rules of the gRFCs on xDS load balancing, which this tool checks from outside. "
     "What to do now: *When a build is red* in docs/in-ci.md of xdspec. A repeat keeps this "
     "evidence; the next gate replaces it."
+)
+
+IS_ALONE: Final = (
+    f"FOLDER{ALONE} is from a second run before the comparison, in a client process of its own."
 )
 
 # For people.
@@ -80,15 +97,15 @@ def lines(
     if found.broken:
         alike = [*_groups_of_broken(found, head, catalogue)]
         yield from _broken_lines(found, head, catalogue, repeat, alike, verbose=verbose)
-        yield f"\n{WHAT_TO_DO} `{_explain(found, alike, repeat)}` prints the rule."
+        yield f"\n{_what_to_do(found, alike, repeat)}"
     for title, changes in _others(found):
         yield f"\n{title}"
         for change in changes:
             yield f"  {_line(change)}"
             if change in found.stated:
                 yield f"    {CHOICE}"
-    if lucky := [*_lucky_lines(found, verbose=verbose)]:
-        yield from (f"\n{NOT_COUNTED}", *(f"  {line}" for line in lucky))
+    for title, uncounted in _not_counted(found, verbose=verbose):
+        yield from (f"\n{title}", *(f"  {line}" for line in uncounted))
     if found.mended:
         yield "\nremove from expected.toml once this is merged"
         yield from (f"  {change}" for change in found.mended)
@@ -131,7 +148,7 @@ def _others(found: Gate) -> Iterator[tuple[str, tuple[Change, ...]]]:
     left = [change for change in found.changes if change not in found.broken]
     for title, kind in (
         ("mended", Kind.FIXED),
-        ("changed; fails no gate", Kind.CHANGED),
+        ("changed, but not broken", Kind.CHANGED),
         ("judged for the first time", Kind.NEW),
         ("not judged any more", Kind.GONE),
     ):
@@ -141,21 +158,26 @@ def _others(found: Gate) -> Iterator[tuple[str, tuple[Change, ...]]]:
             yield title, changes
 
 
-def _lucky_lines(found: Gate, *, verbose: bool = False) -> Iterator[str]:
-    """List what chance may explain: rates one by one, the rest by id unless `verbose`."""
+def _not_counted(found: Gate, *, verbose: bool = False) -> Iterator[tuple[str, list[str]]]:
+    """List what chance may explain, by why it does not count: ids only, or all if `verbose`."""
     lucky = [change for change in found.changes if change.is_luck]
-    rates = [change for change in lucky if verbose or change.head.runs >= RUNS]
-    yield from (_line(change) for change in rates)
-    rest = [change for change in lucky if change not in rates]
-    once = [change.clause for change in rest if not change.strength.is_open]
+    often = [change for change in lucky if change.head.runs >= RUNS]
+    rest = [change for change in lucky if change not in often]
+    once = [change for change in rest if not change.strength.is_open]
+    choices = [change for change in rest if change.strength.is_open]
+    if often:
+        yield BY_LUCK, [_line(change) for change in often]
     if once:
-        hint = f"--clause ID runs one {RUNS} times, and decides"
-        yield (
-            f"{counted(len(once), 'clause')} differed once and not when repeated, so undecided: "
-            f"{listed(once, NAMED)}; {hint}"
-        )
-    if choices := [change.clause for change in rest if change.strength.is_open]:
-        yield f"{counted(len(choices), 'free choice')}: {listed(choices, NAMED)}"
+        hint = f"--clause ID runs one {RUNS} times on each side, and decides"
+        brief = f"differed once, and not in one repeat: {_ids(once)}; {hint}"
+        yield TOO_FEW_REPEATS, [*map(_line, once)] if verbose else [brief]
+    if choices:
+        brief = f"{counted(len(choices), 'free choice')}: {_ids(choices)}"
+        yield CHOICES_VARY, [*map(_line, choices)] if verbose else [brief]
+
+
+def _ids(changes: Sequence[Change]) -> str:
+    return listed([change.clause for change in changes], NAMED)
 
 
 def _unchanged_lines(found: Gate) -> Iterator[str]:
@@ -204,13 +226,15 @@ def _group_lines(
         yield f"    {name:8}  {text}".replace("\n", f"\n{'':14}")
     if not others:
         return
-    yield "    probably the same cause"
+    yield f"    likewise  {fail_alike(group, len(others))}:"
     if verbose:
         yield from (f"      {_line(change)}" for change in others)
         return
     for change in others[:NAMED]:
         brief = "" if change.brief == first.brief else f": {change.brief}"
-        yield f"      {change.clause:14} {change.title} [{change.strength.value}]{brief}"
+        once = "; not repeated" if first.is_repeated and not change.is_repeated else ""
+        rule = f"{change.clause:14} {change.title} [{change.strength.value}]"
+        yield f"      {rule} in {_place(change, group).scenario.id}{brief}{once}"
     if len(others) > NAMED:
         yield f"      and {counted(len(others) - NAMED, 'more clause')} (-v lists all)"
 
@@ -247,8 +271,8 @@ def _groups_of_broken(
 ) -> Iterator[tuple[Sequence[Change], Group]]:
     """Return the broken clauses of each group of failures, the most basic one first."""
     left = {change.clause: change for change in found.broken}
-    for group in groups(without_baseline(head), catalogue):
-        own = [left.pop(clause) for clause in group.clauses if clause in left]
+    for group, clauses in described(groups(without_baseline(head), catalogue), {*left}):
+        own = [left.pop(clause) for clause in clauses if clause in left]
         if own:
             yield own, group
 
@@ -273,17 +297,20 @@ def markdown(found: Gate, head: Run, catalogue: Catalogue, repeat: str) -> Itera
     yield from _broken_markdown(head, catalogue, repeat, alike)
     for title, changes in _others(found):
         yield from _table(title, changes)
-    if lucky := [*_lucky_lines(found)]:
-        yield from ("", f"**{NOT_COUNTED}**", "", *(f"- {escaped(line.strip())}" for line in lucky))
+    for title, uncounted in _not_counted(found):
+        yield from ("", f"**{title}**", "", *(f"- {escaped(line)}" for line in uncounted))
     yield from _endings(found)
     if found.broken:
-        yield from ("", f"{WHAT_TO_DO} {code(_explain(found, alike, repeat))} prints the rule.")
+        yield from ("", _what_to_do(found, alike, repeat))
 
 
-def _explain(found: Gate, alike: Alike, repeat: str) -> str:
-    """Return the command that describes the first clause that is broken: of the groups, if any."""
+def _what_to_do(found: Gate, alike: Alike, repeat: str) -> str:
+    """Say what to do; the command at its end describes the first clause of the groups, if any."""
+    shown = (_place(own[0], group).scenario.evidence or "" for own, group in alike)
+    alone = f" {IS_ALONE}" if any(folder.endswith(ALONE) for folder in shown) else ""
     first = next((own[0] for own, _ in alike), found.broken[0])
-    return f"{program_of(repeat)} explain {first.clause}"
+    explain = code(f"{program_of(repeat)} explain {first.clause}")
+    return f"{WHAT_TO_DO}{alone} {explain} prints the rule."
 
 
 def _broken_markdown(head: Run, catalogue: Catalogue, repeat: str, alike: Alike) -> Iterator[str]:
@@ -299,7 +326,7 @@ def _broken_markdown(head: Run, catalogue: Catalogue, repeat: str, alike: Alike)
             yield f"- {name}: {code(text) if name in COMMANDS else escaped(text)}"
         if others:
             names = listed([change.clause for change in others], NAMED)
-            yield f"- probably the same cause: {names}"
+            yield f"- likewise: {fail_alike(group, len(others))}: {names}"
 
 
 def _endings(found: Gate) -> Iterator[str]:

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from client_under_test.contract.exceptions import ConversationFailed
-from conformance.judging.evidence import FILE, Record
+from conformance.judging.evidence import ALONE, FILE, Record
 from conformance.judging.process_comparison import described
 from conformance.judging.verdicts import worst
 from conformance.runner.terminal_escape import plain
@@ -26,10 +26,6 @@ from conformance.world.waits import PASSED
 from conformance.xds_config.bootstrap import VARIABLE
 from fake_control_plane import LoadRequest
 from regular_files import UntrustedFolder, copy
-
-ALONE = "-alone"
-"""The end of an evidence folder's name, of a scenario that ran again."""
-
 
 BEFORE = "-before"
 """The end of an evidence folder's name, of an earlier run: a repeat does not remove it."""

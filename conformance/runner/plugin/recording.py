@@ -18,11 +18,10 @@ from conformance.judging.declaration import (
     declaration_of,
     scenario_id,
 )
-from conformance.judging.evidence import Record, Trouble
+from conformance.judging.evidence import ALONE, Record, Trouble
 from conformance.judging.expectations import SendsNewestNonce, fits
 from conformance.judging.verdicts import BAD, Reason, Verdict
 from conformance.runner.evidence_files import (
-    ALONE,
     BEFORE,
     folder_name,
     write_exception,

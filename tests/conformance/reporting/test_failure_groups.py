@@ -10,7 +10,7 @@ import pytest
 
 from conformance.judging.evidence import Record
 from conformance.judging.verdicts import Decision, Reason, Verdict
-from conformance.reporting.failure_groups import Group, gist, groups
+from conformance.reporting.failure_groups import FailedDecision, Group, described, gist, groups
 
 from . import test_failure_texts as made
 
@@ -49,6 +49,21 @@ def test_a_precondition_that_fails_by_the_same_belongs_to_the_group() -> None:
     early = made.fails(SIZE, saw, wanted="", expectation="maps_like")
     several = found(made.record("a", early), made.record("b", missed(MAPPED)))
     assert named(several) == [(MAPPED, SIZE)]
+
+
+def test_a_clause_that_begins_another_group_is_described_there() -> None:
+    (scenario,) = made.run(made.record("a", missed(MAPPED))).scenarios
+    several = [
+        Group(
+            gist="",
+            places=tuple(FailedDecision(scenario, missed(clause)) for clause in clauses),
+            is_fatal=True,
+        )
+        for clauses in ((MAPPED, SIZE, SHOULD), (SIZE, MAPPED))
+    ]
+    assert [clauses for _, clauses in described(several)] == [(MAPPED, SHOULD), (SIZE,)]
+    some = described(several, {SIZE, SHOULD})
+    assert [clauses for _, clauses in some] == [(SIZE, SHOULD), (SIZE,)]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,13 @@ from conformance.judging.verdicts import NONE_KNOWN, Decision, Reason, Verdict
 from conformance.reporting.build_run import build_run
 from conformance.reporting.clause_summary import Kind
 from conformance.reporting.gate import Gate, completed, gate, wanted_of_base
-from conformance.reporting.gate_texts import lines, markdown
+from conformance.reporting.gate_texts import (
+    BY_LUCK,
+    IS_ALONE,
+    TOO_FEW_REPEATS,
+    lines,
+    markdown,
+)
 from conformance.reporting.repeats import Shown, shown, to_repeat, unclear
 from conformance.reporting.report import ClientId, Exit, Run
 from conformance.spec.catalogue import load
@@ -181,15 +187,15 @@ def test_a_race_is_told_as_a_rate() -> None:
     assert "reproduced in 3 of 10 runs, on the base in 0 of 10 (p = 0.11)" in f"{rare.changes[0]}"
     assert rare.changes[0].is_luck
     hint = (
-        f"  1 clause differed once and not when repeated, so undecided: {CLAUSE}; "
-        "--clause ID runs one 10 times, and decides"
+        f"  differed once, and not in one repeat: {CLAUSE}; "
+        "--clause ID runs one 10 times on each side, and decides"
     )
     once = compared([PASS], [FAIL], on_head=[good], on_base=[good])
-    assert hint in lines(once, bad, CATALOGUE, "one")
+    text = [*lines(once, bad, CATALOGUE, "one")]
+    assert text.index(hint) == text.index(f"\n{TOO_FEW_REPEATS}") + 1
+    assert f"\n{BY_LUCK}" not in text, "one repeat has no p"
     assert hint not in lines(rare, bad, CATALOGUE, "one")
-    assert "not counted, because chance may explain it" in "\n".join(
-        lines(rare, bad, CATALOGUE, "./xdspec run one")
-    )
+    assert f"\n{BY_LUCK}" in [*lines(rare, bad, CATALOGUE, "./xdspec run one")]
 
 
 def test_a_gate_is_certain_if_each_run_again_showed_a_must_broken() -> None:
@@ -230,7 +236,7 @@ def test_what_no_time_was_left_for_counts_and_is_named() -> None:
     found = gate(base, head, CATALOGUE, on_head=once[0], on_base=once[1])
     assert [change.clause for change in found.unrepeated] == [OTHER]
     assert found.exit is Exit.DEVIATES
-    assert found.last_word == "this change breaks 2 clauses"
+    assert found.last_word == "this change breaks 2 clauses, 1 reproduced"
     text = "\n".join(lines(found, head, CATALOGUE, "./xdspec run one", verbose=True))
     named = f"not repeated, so each may be a race: {OTHER}; add --clause ID to repeat one"
     assert named in text
@@ -276,8 +282,9 @@ def test_a_free_choice_that_differs_from_the_manifest_breaks_no_rule() -> None:
     last = "this change breaks nothing; it changes 1 choice that client.toml states"
     assert found.last_word == last
     text = "\n".join(lines(found, head, CATALOGUE, "./xdspec run one"))
-    assert "\nchanged; fails no gate\n" in text
-    assert "the first entry → the last entry; reproduced, not on the base" in text
+    assert "\nchanged, but not broken\n" in text
+    made = 'chooses "the first entry" → chooses "the last entry"; reproduced, not on the base'
+    assert made in text
     assert "client.toml states another choice: if you mean this change, correct" in text
     assert "client.toml states another choice" in "\n".join(
         markdown(found, head, CATALOGUE, "./xdspec run one")
@@ -291,7 +298,9 @@ def test_a_free_choice_that_nobody_knows_breaks_its_clause() -> None:
     none = replaced(STATED, choices=NONE_KNOWN, saw=f"{NONE_KNOWN[0]}: 18 of 60 calls")
     found = compared([seen("the first entry")], [none])
     assert (found.exit, found.last_word) == (Exit.DEVIATES, "this change breaks 1 clause")
-    assert f"{found.changes[0]}".startswith(f"the first entry → {NONE_KNOWN[0]}")
+    assert f"{found.changes[0]}".startswith(
+        'chooses "the first entry" → chooses none of the known choices'
+    )
 
 
 def test_an_adapter_keeps_to_the_choices_that_it_states() -> None:
@@ -315,7 +324,7 @@ def test_a_client_that_lies_on_a_free_choice_breaks_the_clause() -> None:
             "pass → fail (behavior of A42, judged by A61)",
         ),
         (PASS, replaced(FAIL, edition="A61"), "(judged by A42) → fail (deviates, judged by A61)"),
-        (seen("a", "b"), seen("c"), "also: b → c"),
+        (seen("a", "b"), seen("c"), 'chooses "a" and "b" → chooses "c"'),
         (SKIP, FAIL, "skip (capability) → fail (deviates)"),
     ],
 )
@@ -337,13 +346,29 @@ def test_evidence_is_named_and_others_of_the_same_cause_are_listed() -> None:
     assert CATALOGUE[CLAUSE].worded(f"{head.clauses[CLAUSE].edition}") in text
     assert "served    RING_HASH, 2 endpoints (the first of 2 configurations)\n" in text
     title, strength = CATALOGUE[OTHER].title, CATALOGUE[OTHER].strength.value
-    cause = f"    probably the same cause\n      {OTHER:14} {title} [{strength}]"
-    assert f"{cause}\n" in text, "it changes as the first clause does"
+    likewise = "    likewise  1 more clause fails in the same way:\n"
+    cause = f"{likewise}      {OTHER:14} {title} [{strength}]"
+    assert f"{cause} in a\n" in text, "it changes as the first clause does"
+    assert IS_ALONE not in text
     assert text.count("reproduced") == 1
     verbose = "\n".join(lines(found, head, CATALOGUE, repeat, verbose=True))
     assert f"{cause}: pass → fail" in verbose
     assert verbose.count("reproduced") == 2
     assert found.changes[0].evidence == ("out/one/a b",)
+
+
+def test_what_was_not_repeated_is_marked_below_a_clause_that_was() -> None:
+    bad = replaced(FAIL, wanted="each call at a", saw="3 of 9 calls at b")
+    like = replaced(bad, clause=OTHER)
+    alone = replaced(of("a", bad), evidence="out/gate/one/a-alone")
+    base, head = built(of("a", PASS), of("b", OTHER_PASS)), built(alone, of("b", like))
+    again = [shown(built(of("a", bad)))], [shown(built(of("a", PASS)))]
+    found = gate(base, head, CATALOGUE, on_head=again[0], on_base=again[1])
+    text = "\n".join(lines(found, head, CATALOGUE, "./xdspec run one"))
+    title, strength = CATALOGUE[OTHER].title, CATALOGUE[OTHER].strength.value
+    assert f"\n      {OTHER:14} {title} [{strength}] in b; not repeated\n" in text
+    assert IS_ALONE in text
+    assert IS_ALONE in "\n".join(markdown(found, head, CATALOGUE, "./xdspec run one"))
 
 
 def test_a_clause_that_counts_only_with_strict_is_marked() -> None:
@@ -378,7 +403,7 @@ def test_a_choice_that_varies_in_one_run_is_neither_repeated_nor_counted() -> No
     found = gate(was, now, CATALOGUE, on_base=[], on_head=[])
     (change,) = found.changes
     assert (change.kind, change.is_luck) == (Kind.CHANGED, True)
-    assert "fails; also: served → fails" in f"{change}"
+    assert 'chooses "fails" and "served" → chooses "fails"' in f"{change}"
     assert f"  1 free choice: {change.clause}" in lines(found, now, CATALOGUE, "one")
     swapped = run(seen("a"), seen("b")), run(seen("b"), seen("a"))
     assert to_repeat(*swapped, CATALOGUE, budget=9) != ()
