@@ -15,6 +15,7 @@ from conformance.cli.run_options import RunOptions
 from conformance.cli.session import Session
 from conformance.reporting import baseline
 from conformance.reporting.baseline import BadBaseline, Entry
+from conformance.reporting.near_names import no_scenario
 from conformance.reporting.report import Exit
 from conformance.runner.collection import scenarios, scenarios_named
 from conformance.runner.interruption import last_words
@@ -86,7 +87,7 @@ def baselines(
             there = _scenarios({*patterns, *expected})
             for pattern in patterns:
                 if not any(is_named(name, pattern) for name in there):
-                    raise Failure(baseline.no_scenario(pattern, there))
+                    raise Failure(no_scenario(pattern, there))
             for folder, entries in found.items():
                 baseline.check_scenarios(entries, there, files[folder])
     except BadBaseline as error:

@@ -16,8 +16,8 @@ from conformance.cli.interactive.steps import is_of_two
 from conformance.cli.lookup import found_client, from_source
 from conformance.judging.evidence import Trouble
 from conformance.judging.verdicts import Reason, Verdict
-from conformance.reporting import baseline
 from conformance.reporting.live import patience
+from conformance.reporting.near_names import no_scenario
 from conformance.reporting.report import Exit
 from conformance.reporting.stdout import Screen, say
 from conformance.runner.calibration import calibrated
@@ -116,7 +116,7 @@ def the_one(pattern: str) -> tuple[str, tuple[str, ...]]:
     found = scenarios_named((pattern,))
     there = [name for name in found if is_named(name, pattern)]
     if not there:
-        raise Failure(baseline.no_scenario(pattern, scenarios()))
+        raise Failure(no_scenario(pattern, scenarios()))
     if len(there) > 1:
         listed = ", ".join(sorted(there)[:_SHOWN])
         more = f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else ""

@@ -7,7 +7,6 @@ too: otherwise a stale entry would excuse the failure for ever.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import date, timedelta
@@ -23,6 +22,7 @@ from conformance.judging.declaration import NONCES
 from conformance.judging.evidence import Record
 from conformance.judging.former_ids import current_id
 from conformance.judging.verdicts import Decision, Reason, Verdict, worst
+from conformance.reporting.near_names import no_scenario
 from conformance.spec.catalogue import Catalogue
 
 FILE = "expected.toml"
@@ -307,29 +307,6 @@ def check_scenarios(
             if entry.clause not in {*decided[name], NONCES}:
                 message = f"{path}: {name} does not decide {entry.clause}: see `xdspec explain`"
                 raise BadBaseline(message)
-
-
-NEAREST = 4
-"""Names that a message proposes."""
-
-
-def no_scenario(name: str, scenarios: Collection[str]) -> str:
-    """Return that no scenario has this name, and which name is nearest."""
-    if re.fullmatch(r"[A-Z]\d+(-\d{4})?-[A-Z0-9-]+", name.upper()):
-        return f"there is no scenario {name}: it is a clause, so use --clause"
-    functions = dict.fromkeys(scenario.partition("[")[0] for scenario in scenarios)
-    modules = dict.fromkeys(f"{scenario.partition('.')[0]}.*" for scenario in scenarios)
-    part = name.strip("*.")
-    among = scenarios if "[" in part else functions
-    alike = [each for each in scenarios if each.partition("[")[0] == name]  # rows of a table
-    alike = alike or [each for each in among if each.partition(".")[2] == part]
-    alike = alike or [each for each in among if part and part in each]
-    choices = [*scenarios, *functions, *modules]
-    near = alike or difflib.get_close_matches(name, choices, n=1, cutoff=0.7)
-    more = f", or {len(near) - NEAREST} more" if len(near) > NEAREST else ""
-    named = f"{' or '.join(near[:NEAREST])}{more}"
-    hint = f"did you mean {named}?" if near else "`xdspec list scenarios` lists all"
-    return f"there is no scenario {name}: {hint}"
 
 
 def marked(record: Record, entries: Collection[Entry]) -> Record:

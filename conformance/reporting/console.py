@@ -281,7 +281,8 @@ def _document_lines(run: Run, catalogue: Catalogue) -> Iterator[str]:
     heads = [name for name in COLUMNS if any(row[name] for row in rows.values())]
     width = max(map(len, (*rows, "document")))
     yield ""
-    yield f"  {'document':{width}}  " + "  ".join(f"{head:>5}" for head in heads)
+    titles = ("new" if head == "fail" and "known" in heads else head for head in heads)
+    yield f"  {'document':{width}}  " + "  ".join(f"{title:>5}" for title in titles)
     for document, row in rows.items():
         cells = (f"{row[head] or '-':>5}" for head in heads)
         painted_cells = [
@@ -293,7 +294,7 @@ def _document_lines(run: Run, catalogue: Catalogue) -> Iterator[str]:
 
 
 COLUMNS = ("pass", "fail", "known", "error", "seen", "skip")
-"""Columns of the table by document: verdicts; known failures have a column of their own."""
+"""Columns of the table by document: verdicts. Known failures have their own; the others are new."""
 
 
 def ring_keys(run: Run) -> Iterator[str]:
@@ -313,7 +314,7 @@ def ring_keys(run: Run) -> Iterator[str]:
 
 
 def not_judged(run: Run, catalogue: Catalogue) -> Iterator[str]:
-    """Return how many clauses of each edition were skipped, since the manifest lacks it."""
+    """Return how many clauses of each edition were skipped, since client.toml lacks it."""
     counts = Counter(
         " or ".join(edition for edition in catalogue[name].editions if edition != ENVOY)
         for name, result in run.clauses.items()
@@ -322,4 +323,4 @@ def not_judged(run: Run, catalogue: Catalogue) -> Iterator[str]:
         and catalogue[name].grpc_only not in result.seen
     )
     for editions, count in counts.most_common():
-        yield f"{counted(count, 'clause')} of {editions} skipped: the manifest does not declare it"
+        yield f"{counted(count, 'clause')} of {editions} skipped: client.toml does not declare it"

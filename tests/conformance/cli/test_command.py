@@ -74,6 +74,7 @@ def unbuildable(folder: Path, program: str) -> str:
         (["run", CRASHER, "--no-such-option"], "No such option"),
         (["serve"], "Missing argument"),
         (["serve", "ring.serch"], "did you mean ring.search?"),
+        (["run", CRASHER, "--scenario", "ring.agregation"], "did you mean aggregated_state.*?"),
         (
             ["serve", "ring.size"],
             " scenarios: name one of ring.size[at-least-min",

@@ -188,7 +188,7 @@ async def test_a_bisection_names_the_commit(xdspec: Any, library: Path) -> None:
         (["run", "go", "--source", __file__], "it is a file"),
         (
             ["run", "go", "--source", "/"],
-            "or another folder whose go.mod is google.golang.org/grpc",
+            "/ is not a checkout of grpc-go (Go module google.golang.org/grpc): it has no go.mod",
         ),
         (["run", "python", "--source", "/"], "the folder has none of pyproject.toml, setup.py"),
         (["run", "python", "--source", __file__], "a file ends in .whl, .tar.gz or .zip"),

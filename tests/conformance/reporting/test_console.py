@@ -70,7 +70,7 @@ def test_clauses_that_were_skipped_for_one_reason_are_one_line() -> None:
 def test_the_summary_has_a_row_for_each_document() -> None:
     said = shown(WHOLE)
     head = next(line for line in said if line.strip().startswith("document"))
-    assert head.split() == ["document", "pass", "fail", "known", "seen", "skip"]
+    assert head.split() == ["document", "pass", "new", "known", "seen", "skip"]
     rows = {line.split()[0]: line.split()[1:] for line in said[said.index(head) + 1 :] if line}
     assert rows["A42"] == ["1", "1", "1", "1", "2"]
     assert rows["A27"] == ["1", "-", "-", "-", "-"]

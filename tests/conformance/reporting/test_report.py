@@ -254,8 +254,8 @@ def test_what_was_not_judged_is_counted_by_edition() -> None:
     names = ("A76-KEY-01", "A76-KEY-02", "A113-WEIGHT-01")
     left_out = [of(name, out) for name in names]
     assert list(console.not_judged(run(of(MUST, PASSED), *left_out), CATALOGUE)) == [
-        "2 clauses of A76 skipped: the manifest does not declare it",
-        "1 clause of A113 skipped: the manifest does not declare it",
+        "2 clauses of A76 skipped: client.toml does not declare it",
+        "1 clause of A113 skipped: client.toml does not declare it",
     ]
     assert not list(console.not_judged(run(of(MUST, SKIPPED)), CATALOGUE))
     foreign = decision("A76-KEY-06", *out, CATALOGUE["A76-KEY-06"].grpc_only or "")
