@@ -266,8 +266,8 @@ class ChannelStates:
         if not await waits.came(reached):
             reported = ", ".join(state.state for state in watched.states[since:]) or "nothing"
             raise PreconditionTimeout(
-                f"the channel was not {' or '.join(states)} within {timing.EVENT:g} s, but "
-                f"reported {reported}, though {why}"
+                f"expected the channel to be {' or '.join(states)} within {timing.EVENT:g} s, "
+                f"saw {reported}, though {why}"
             )
 
     def reported(self, watched: StateWatch, *, since: int = 0) -> States:

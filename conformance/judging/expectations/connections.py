@@ -62,7 +62,17 @@ class AttemptCount(TimeDependent, frozen=True, tag="tried", kw_only=True):
             and (self.others or set(counts) <= {*self.least, *self.most}),
             f"connection attempts: {', '.join(wanted)}",
             attempts_text(seen),
+            differs=self._too_few(counts),
         )
+
+    def _too_few(self, counts: Counter[str]) -> str:
+        """Return the endpoints with fewer attempts than the least, as text."""
+        few = [where for where, count in self.least.items() if counts[where] < count]
+        none = [where for where in few if not counts[where]]
+        some = [where for where in few if counts[where]]
+        texts = [f"no attempt at {', '.join(none)}"] if none else []
+        texts += [f"too few attempts at {', '.join(some)}"] if some else []
+        return "; ".join(texts)
 
 
 class KeepsConnection(TimeDependent, frozen=True, tag="keeps_connection"):

@@ -312,3 +312,9 @@ def test_what_differs_in_load_is_told_without_what_is_alike() -> None:
 
 def seen_of(issued: int) -> str:
     return str(loads(HERE, reported=issued).reported[0].load)
+
+
+def test_endpoints_with_too_few_attempts_are_named() -> None:
+    seen = Attempts((Attempt(address="a", at=0.1), Attempt(address="b", at=0.2)))
+    expected = AttemptCount(least={"a": 1, "b": 2, "c": 1, "d": 1})
+    assert expected.finding(seen).differs == "no attempt at c, d; too few attempts at b"
