@@ -140,7 +140,18 @@ async def test_changed_drops(world: World) -> None:
             await world.check("A27-DROP-09", await world.eventually(wanted, again), wanted)
 
 
-BY_PICK_FIRST = ResourceVariant("A27-DROP-09", policies(pick_first(), round_robin()))
+HTTP2 = """typed_extension_protocol_options {
+  key: "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
+  value {
+    [type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions] {
+      explicit_http_config { http2_protocol_options {} }
+    }
+  }
+}"""
+"""Fields of a Cluster without which Envoy, as a proxy, does not use HTTP/2."""
+
+
+BY_PICK_FIRST = ResourceVariant("A27-DROP-09", f"{policies(pick_first(), round_robin())} {HTTP2}")
 
 
 def with_pick_first(served: XdsConfig) -> XdsConfig:
