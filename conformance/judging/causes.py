@@ -45,7 +45,7 @@ KNOWN: tuple[tuple[type[BaseException], Verdict, Reason], ...] = (
     (WrongOutcome, Verdict.FAIL, Reason.DEVIATES),
     (ResourceRejected, Verdict.FAIL, Reason.DEVIATES),
     (CauseIsKnown, Verdict.FAIL, Reason.DEVIATES),
-    (SuiteTimeout, Verdict.ERROR, Reason.SUITE),
+    (SuiteTimeout, Verdict.ERROR, Reason.TIMING),
     (NoSuchValueError, Verdict.ERROR, Reason.SUITE),
     (ConversationFailed, Verdict.ERROR, Reason.ADAPTER),
     (NeverConnected, Verdict.ERROR, Reason.ADAPTER),

@@ -228,7 +228,7 @@ def _ended_by(trouble: Trouble, clause: Clause, follows: Collection[str]) -> Dec
 
     A client that stays alive and reports truthfully, but does not reach the end of the scenario,
     fails only clauses that it states, and only if the text leaves no choice. A late machine makes
-    no clause doubtful that the client does not state.
+    no clause doubtful that the client does not state, nor does what it cannot do.
     """
     said = Decision(
         clause=clause.id,
@@ -239,7 +239,7 @@ def _ended_by(trouble: Trouble, clause: Clause, follows: Collection[str]) -> Dec
         cause=trouble.cause,
         expectation=trouble.expectation,
     )
-    if trouble.reason not in {Reason.DEVIATES, Reason.TIMING}:
+    if trouble.reason not in {Reason.CAPABILITY, Reason.DEVIATES, Reason.TIMING}:
         return said
     edition = edition_for(clause, follows)
     if edition is None:

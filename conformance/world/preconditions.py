@@ -190,6 +190,15 @@ class Preconditions:
                 "the client states neither A52 nor A76, so it need not read load_balancing_policy"
             )
 
+    def outlier_detection(self) -> None:
+        """Check, before endpoints should be ejected, that the client states A50.
+
+        Raises:
+            ClientUnable: it does not.
+        """
+        if "A50" not in self._follows:
+            raise Unsupported("the client does not state A50, so it need not eject endpoints")
+
     def aggregates(self) -> None:
         """Check, before an aggregate cluster is served, that the client states A37 or is Envoy.
 

@@ -182,6 +182,7 @@ class OutlierCluster:
 
         Raises:
             ResourceRejected, PreconditionTimeout: the cluster does not serve.
+            Unsupported: the client does not state A50. Then the cluster serves all the same.
         """
         members = await world.endpoints(count)
         members += await world.endpoints(closed, mode=Close())
@@ -193,6 +194,7 @@ class OutlierCluster:
         cluster.spares = spares
         await cluster.detect(detection)
         await cluster.require_all()
+        world.preconditions.outlier_detection()
         cluster._started = world.attempts.seen().attempts[0].at
         cluster.fail(*members[:failing])
         return cluster
