@@ -31,6 +31,7 @@ from conformance.reporting.failure_groups import (
     listed,
 )
 from conformance.reporting.outcome import counted
+from conformance.reporting.priorities import with_priorities
 from conformance.reporting.report import Run, Scenario, is_fatal
 from conformance.reporting.stdout import from_here
 from conformance.runner.selection import with_scenario
@@ -363,7 +364,7 @@ def _place(clause: Clause) -> str:
 def _evidence(scenario: Scenario, found: Iterable[Decision], repeat: str) -> Iterator[str]:
     """Describe what a scenario expected and observed, its configurations, and the next steps."""
     for path in found:
-        yield from _found(path)
+        yield from _found(path, scenario.served)
     served = Counter(scenario.served)
     for text, times in [*served.items()][:SERVED]:
         yield f"    served    {text}" + (f" ({times} times)" if times > 1 else "")
@@ -383,8 +384,8 @@ def _evidence(scenario: Scenario, found: Iterable[Decision], repeat: str) -> Ite
 _PRECONDITION = re.compile(r"expected (?P<expected>.*?), saw (?P<observed>.*)", re.DOTALL)
 
 
-def _found(decision: Decision) -> Iterator[str]:
-    for name, text in evidence_of(decision):
+def _found(decision: Decision, served: Iterable[str] = ()) -> Iterator[str]:
+    for name, text in evidence_of(decision, served):
         yield f"    {name:8}  {text}".replace("\n", f"\n{'':14}")
 
 
@@ -392,13 +393,18 @@ STOPPED = "during preparation, before the check of this clause: read the other b
 """Marks a scenario that ended before it compared what its clause is about."""
 
 
-def evidence_of(decision: Decision) -> tuple[tuple[str, str], ...]:
-    """Return what a decision rests on, by name: of many rows, those in which the client differs."""
+def evidence_of(decision: Decision, served: Iterable[str] = ()) -> tuple[tuple[str, str], ...]:
+    """Return what a decision rests on, by name: of many rows, those in which the client differs.
+
+    Args:
+        decision: the decision.
+        served: the descriptions of the configurations of its scenario.
+    """
     expected, observed = decision.wanted, decision.saw
     if not expected and (both := _PRECONDITION.fullmatch(observed)):
         expected, observed = both["expected"], both["observed"]
     found = (
-        ("expected", expected),
+        ("expected", with_priorities(expected, served)),
         ("observed", observed),
         ("differs", decision.differs),
         ("stopped", STOPPED if decision.is_before_check else ""),

@@ -258,7 +258,7 @@ def _show(change: Change, group: Group, repeat: str) -> Iterator[tuple[str, str]
 def _evidence(change: Change, group: Group, repeat: str) -> Iterator[tuple[str, str]]:
     """Return what was expected and observed where a clause broke, and how to see it again."""
     place = _place(change, group)
-    yield from evidence_of(place.decision)
+    yield from evidence_of(place.decision, place.scenario.served)
     if served := [*dict.fromkeys(place.scenario.served)]:
         others = f" (the first of {len(served)} configurations)" if len(served) > 1 else ""
         yield "served", f"{served[0]}{others}"
