@@ -151,7 +151,9 @@ async def test_both_algorithms(world: World) -> None:
         BASE,
         base_ejection_time=base,
         success_rate=by_success_rate(request_volume=SHORT_VOLUME).success_rate,
-        failure_percentage=by_failures(request_volume=SHORT_VOLUME).failure_percentage,
+        failure_percentage=by_failures(
+            threshold=LOW, request_volume=SHORT_VOLUME
+        ).failure_percentage,
     )
     cluster = await OutlierCluster.begin(world, both)
     async with steady_calls(world):
