@@ -12,7 +12,8 @@ from typing import Final
 from regular_files import read_text
 
 TABLE: Final = Path(__file__).with_name("former_ids.toml")
-"""Each former id of a scenario, or of a row of its table, with the present one."""
+"""Each former id of a scenario, or of a row of its table, with the next one, or the present ones by
+clause."""
 
 
 def function_of(scenario: str) -> str:
@@ -22,7 +23,7 @@ def function_of(scenario: str) -> str:
 
 @functools.cache
 def table() -> Mapping[str, str | Mapping[str, str]]:
-    """Return the present ids, by former id; by clause where a scenario was split."""
+    """Return the next id, by former id; the present ones by clause where a scenario was split."""
     return tomllib.loads(read_text(TABLE))
 
 
@@ -30,12 +31,20 @@ def table() -> Mapping[str, str | Mapping[str, str]]:
 def _former() -> Mapping[str, tuple[str, ...]]:
     """Return the former ids, by present id."""
     found = defaultdict[str, list[str]](list)
-    for former, present in table().items():
-        names = {present} if isinstance(present, str) else {*present.values()}
+    for former in table():
+        names = _present(former)
         if former not in names:
             for name in names:
                 found[name].append(former)
     return {name: tuple(former) for name, former in found.items()}
+
+
+def _present(former: str) -> set[str]:
+    """Return all ids that a former id leads to."""
+    following = table().get(former, "")
+    if not isinstance(following, str):
+        return {*following.values()}
+    return _present(following) if following else {former}
 
 
 def current_id(scenario: str, clause: str = "") -> str:
@@ -49,7 +58,7 @@ def current_id(scenario: str, clause: str = "") -> str:
     for name, rest in ((scenario, ""), (function, row)):
         present = table().get(name)
         if isinstance(present, str):
-            return f"{present}{rest}"
+            return current_id(f"{present}{rest}", clause)
         if present and clause in present:
             return f"{present[clause]}{rest}"
     return scenario

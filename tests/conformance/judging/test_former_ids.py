@@ -47,6 +47,8 @@ def test_no_former_id_is_taken_again() -> None:
         ("validation.taken[eds]", "A50-CDS-08", "outlier_detection.empty"),
         ("header.hash_of_the_value", "A42-HDR-02", "header.hash_of_the_value"),
         ("header.hash_of_the_value", "A42-RING-01", "ring.hashes_of_entries"),
+        ("load_streams.long_calls", "A27-LRS-07", "load_streams.report_interval"),
+        ("load_streams.long_calls", "A27-LRS-09", "load_streams.requests_in_progress"),
         ("ring.search", "", "ring.search"),
         ("no.scenario[row]", "", "no.scenario[row]"),
     ],
