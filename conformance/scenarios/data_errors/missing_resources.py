@@ -1,11 +1,12 @@
 """A37, A74, A57: a requested resource that does not come does not exist after 15 s."""
 
 from functools import partial
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from conformance import timing
-from conformance.judging.aborts import Unsupported
+from conformance.judging.aborts import PreconditionTimeout, Unsupported
 from conformance.judging.declaration import scenario
 from conformance.judging.expectations import fits
 from conformance.scenarios.helpers.aggregates import (
@@ -24,7 +25,7 @@ from conformance.scenarios.helpers.aggregates import (
 from conformance.scenarios.helpers.resource_timeout import check_time, started, waiting_for_all
 from conformance.scenarios.helpers.routing import calls_to, route_to, with_route
 from conformance.scenarios.helpers.updates import require_subscribed
-from conformance.world import World
+from conformance.world import PendingCalls, World
 from conformance.xds_config.bootstrap import VARIABLE, bootstrap
 from conformance.xds_config.broken import without_resources
 from conformance.xds_config.config import XdsConfig
@@ -219,27 +220,49 @@ async def test_timer_on_new_stream(world: World) -> None:
     await check_time(world, Kind.CLUSTER, ("x",), (calls,), clause="A57-TIMER-04", beyond=last)
 
 
-async def subscribe_twice(world: World, lacks: XdsConfig, meanwhile: XdsConfig) -> int:
-    """Make the client unsubscribe from x after a third of the timer, and subscribe once more.
+class SubscribedTwice(NamedTuple):
+    """What there is after the second subscription to x, which does not exist.
 
-    Returns:
-        The mark of the control plane before the second subscription.
+    Attributes:
+        served: the config before any Cluster was taken out of it.
+        calls: requests to m, whose leaves are x and b. They began before the first subscription.
+        since: the mark of the control plane before the second subscription.
+    """
+
+    served: XdsConfig
+    calls: PendingCalls
+    since: int
+
+
+async def subscribe_twice(world: World) -> SubscribedTwice:
+    """Make the client unsubscribe from x after a third of the timer, and subscribe once more.
 
     Raises:
         Unsupported: the client does not unsubscribe.
+        PreconditionTimeout: it does not subscribe once more.
     """
+    planted = await deploy(world, {"m": "x y b"})
+    missing = without_resources(planted.served, Kind.CLUSTER, "x", "y")
+    lacks, meanwhile = (with_clusters(missing, *aggregates({"m": f"{name} b"})) for name in "xy")
+    await world.serve(lacks)
+    calls = await started(world, "m")
     await require_subscribed(world, Kind.CLUSTER, lacks, within=timing.NO_SUCH_RESOURCE)
     why = "x is not missing yet"
     await world.attempts.quiet_from_now(why=why, seconds=timing.THIRD_OF_ABSENCE)
     await world.serve(meanwhile)
-    left = subscriptions_of(meanwhile, "CLUSTER")
-    if not fits(left, await world.control.asked_until(left)):
+    if not await is_subscribed(world, meanwhile):
         raise Unsupported("it does not unsubscribe from a leaf that the list has no more")
-    mark = world.control.mark
+    since = world.control.mark
     await world.serve(lacks)
-    again = subscriptions_of(lacks, "CLUSTER")
-    await world.control.asked_until(again)
-    return mark
+    if not await is_subscribed(world, lacks):
+        raise PreconditionTimeout("expected a subscription to x once more, which the list has")
+    return SubscribedTwice(planted.served, calls, since)
+
+
+async def is_subscribed(world: World, served: XdsConfig) -> bool:
+    """Return whether the client comes to subscribe to exactly the Clusters of this config."""
+    wanted = subscriptions_of(served, "CLUSTER")
+    return fits(wanted, await world.control.asked_until(wanted))
 
 
 @scenario("A57-TIMER-05", seconds=21, absence=True)
@@ -249,12 +272,7 @@ async def test_timer_of_next_subscription(world: World) -> None:
     In between the list of the aggregate has another leaf instead of x, which is missing, too.
     Requests wait all the time.
     """
-    planted = await deploy(world, {"m": "x y b"})
-    missing = without_resources(planted.served, Kind.CLUSTER, "x", "y")
-    lacks, meanwhile = (with_clusters(missing, *aggregates({"m": f"{name} b"})) for name in "xy")
-    await world.serve(lacks)
-    calls = await started(world, "m")
-    since = await subscribe_twice(world, lacks, meanwhile)
+    _, calls, since = await subscribe_twice(world)
     await calls.over()
     await check_time(world, Kind.CLUSTER, ("x",), (calls,), clause="A57-TIMER-05", since=since)
 
@@ -265,13 +283,8 @@ async def test_resource_of_next_subscription(world: World) -> None:
 
     Requests continue beyond the end of that timer.
     """
-    planted = await deploy(world, {"m": "x y b"})
-    missing = without_resources(planted.served, Kind.CLUSTER, "x", "y")
-    lacks, meanwhile = (with_clusters(missing, *aggregates({"m": f"{name} b"})) for name in "xy")
-    await world.serve(lacks)
-    await started(world, "m")
-    await subscribe_twice(world, lacks, meanwhile)
-    there = with_clusters(planted.served, *aggregates({"m": "x b"}))
+    twice = await subscribe_twice(world)
+    there = with_clusters(twice.served, *aggregates({"m": "x b"}))
     await world.serve(there)
     first = at_the_first(there, "m")
     await world.rounds.require(first, partial(calls_to, world, "m"), why="x came")
