@@ -37,25 +37,29 @@ async def judge_minimum_hosts(world: World, clause: str, algorithm: Algorithm) -
 
 
 async def judge_request_volume(
-    world: World, too_few: str, enough: str, algorithm: Algorithm
+    world: World,
+    too_few: str,
+    enough: str,
+    detection: OutlierDetection,
+    *,
+    volume: int = VOLUME,
+    count: int = HOSTS,
 ) -> None:
-    """Judge bursts with one call less than the request volume, and bursts of just enough."""
-    cluster = await OutlierCluster.begin(world, algorithm())
-    calls, expected = await cluster.after_sweeps(VOLUME - 1)
-    await world.check(too_few, calls, expected)
-    calls, expected = await cluster.ejected(VOLUME)
-    await world.check(enough, calls, expected)
+    """Judge bursts with one call less than the request volume, and bursts of just enough.
 
-
-async def judge_default_volume(
-    world: World, clause: str, detection: OutlierDetection, volume: int
-) -> None:
-    """Judge two endpoints with one call less than the default, and then with just enough."""
-    cluster = await OutlierCluster.begin(world, detection, count=2)
+    Args:
+        world: the scenario's world.
+        too_few: the clause on bursts of too few calls.
+        enough: the clause on those of enough.
+        detection: the outlier_detection.
+        volume: its request volume.
+        count: the number of endpoints.
+    """
+    cluster = await OutlierCluster.begin(world, detection, count=count)
     calls, expected = await cluster.after_sweeps(volume - 1)
-    await world.check(clause, calls, expected)
+    await world.check(too_few, calls, expected)
     calls, expected = await cluster.ejected(volume)
-    await world.check(clause, calls, expected)
+    await world.check(enough, calls, expected)
 
 
 async def judge_fifth_endpoint(world: World, clause: str, detection: OutlierDetection) -> None:

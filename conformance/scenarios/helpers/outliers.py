@@ -134,11 +134,7 @@ class OutlierCluster:
     """
 
     def __init__(
-        self,
-        world: World,
-        members: Sequence[BackendEndpoint],
-        served: XdsConfig,
-        closed: int = 0,
+        self, world: World, members: Sequence[BackendEndpoint], served: XdsConfig, closed: int = 0
     ) -> None:
         self._world = world
         self.members = members

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 from conformance.judging.declaration import scenario
 from conformance.judging.expectations import EjectsByChance, EjectsOutliers
 from conformance.scenarios.helpers.outlier_checks import (
-    judge_default_volume,
     judge_fifth_endpoint,
+    judge_request_volume,
     judge_shares,
 )
 from conformance.scenarios.helpers.outliers import (
@@ -141,7 +141,7 @@ async def test_default_request_volume(
 ) -> None:
     """Two endpoints get one call less than the default, and then exactly as many."""
     longer = replace(detection, interval=2 * INTERVAL)
-    await judge_default_volume(world, clause, longer, volume)
+    await judge_request_volume(world, clause, clause, longer, volume=volume, count=2)
 
 
 @scenario(seconds=3)

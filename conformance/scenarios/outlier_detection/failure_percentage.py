@@ -47,7 +47,7 @@ async def test_minimum_hosts(world: World) -> None:
 @scenario("A50-FAIL-03", "A50-FAIL-04", seconds=2)
 async def test_request_volume(world: World) -> None:
     """Each endpoint gets one call less than the request volume, and then exactly as many."""
-    await judge_request_volume(world, "A50-FAIL-03", "A50-FAIL-04", by_failures)
+    await judge_request_volume(world, "A50-FAIL-03", "A50-FAIL-04", by_failures())
 
 
 @scenario("A50-FAIL-05", seconds=1)

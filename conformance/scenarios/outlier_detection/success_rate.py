@@ -66,7 +66,7 @@ async def test_minimum_hosts(world: World) -> None:
 @scenario("A50-RATE-03", "A50-RATE-04", seconds=2)
 async def test_request_volume(world: World) -> None:
     """Each endpoint gets one call less than the request volume, and then exactly as many."""
-    await judge_request_volume(world, "A50-RATE-03", "A50-RATE-04", by_success_rate)
+    await judge_request_volume(world, "A50-RATE-03", "A50-RATE-04", by_success_rate())
 
 
 @scenario("A50-RATE-05", seconds=2)
