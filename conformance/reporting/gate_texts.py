@@ -72,7 +72,7 @@ WHAT_TO_DO: Final = (
 )
 
 IS_ALONE: Final = (
-    f"FOLDER{ALONE} is from a second run before the comparison, in a client process of its own."
+    f"FOLDER{ALONE} is from a second run before the comparison, in another client process."
 )
 
 # For people.
